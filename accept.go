@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +15,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when the cache
-// has said whether it is durable.
+// acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when
+// the cache has said whether it is durable.
 type acceptor struct {
 	cfg      *config
 	cache    CacheInterface
@@ -56,8 +57,8 @@ func (a *acceptor) prepare() {
 	}
 }
 
-// close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not return has
-// its context cancelled after a while, and is then left behind.
+// close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not
+// return has its context cancelled after a while, and is then left behind.
 func (a *acceptor) close() {
 	empty := a.entries.Close()
 	for range 2 {
@@ -76,8 +77,8 @@ func (a *acceptor) accept(from emission, ctx *Context) {
 	b.Store()
 }
 
-// enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: then its
-// requests are refused.
+// enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended:
+// then its requests are refused.
 func (a *acceptor) enter(from emission) bool {
 	if !a.entries.Enter() {
 		return false
@@ -104,9 +105,9 @@ func (a *acceptor) leave(from emission) {
 	a.entries.Leave()
 }
 
-// store hands records to the cache, counts the verdicts and reports the accepted records to the frontier. Before that it calls
-// told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run ends, and their
-// sender is not settled.
+// store hands records to the cache, counts the verdicts and reports the accepted records to the frontier. Before that
+// it calls told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run
+// ends, and their sender is not settled.
 func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := a.cache.Accept(a.stop.storing, s.records)
 	if err != nil {
@@ -157,7 +158,9 @@ func (k *refusalKeeper) isOn() bool { return k.cache != nil && !k.full.Load() }
 
 // keep has a request kept. data is its encoding, parent the job that has sent it, nil for a seed.
 func (k *refusalKeeper) keep(parent *job, key Key, data []byte, depth int, no *refusal) {
-	how := Settled{Record: Record{Key: key, Data: data, Depth: depth}, Outcome: no.outcome, Reason: no.reason, At: time.Now()}
+	how := Settled{
+		Record: Record{Key: key, Data: data, Depth: depth}, Outcome: no.outcome, Reason: no.reason, At: time.Now(),
+	}
 	if parent != nil {
 		how.Record.ParentSeq = parent.root().rec.Seq
 	}
@@ -337,4 +340,101 @@ func (s *scratch) reset() {
 	if cap(s.data) > 1<<20 {
 		s.data = nil // one giant request shall not stay for ever
 	}
+}
+
+// emission says where a request comes from.
+type emission struct {
+	parent   *job           // whose callback sent it; nil for seeds
+	by       *guard.Call    // that callback: what it sends after it was given up is refused; nil for seeds
+	failed   *failedRequest // what has failed, and its ErrorHandler sent it: sending itself again is a retry
+	why      error
+	redirect bool // the target of a redirect of parent
+	again    bool // and the chain of redirects has asked for it before: it is no duplicate
+}
+
+// known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as
+// when a session is over and each page leads to the login, so it is counted by itself.
+func (from emission) known() string {
+	if from.redirect {
+		return "redirect"
+	}
+	return ""
+}
+
+// failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed
+// again.
+type failedRequest struct {
+	request        *Request
+	depth, attempt int
+	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
+}
+
+// refusals ends emissions that were refused, one after the other. Those that are refused while the ErrorHandlers of
+// another one run wait for their turn, so that a handler whose own requests are refused neither recurses nor starts
+// goroutines without end.
+type refusals struct {
+	mu      sync.Mutex // guards the fields below
+	waiting []func()
+	running bool
+}
+
+// end ends an emission, and those that come of it; or leaves it to the call that is at work.
+func (f *refusals) end(emission func()) {
+	f.mu.Lock()
+	f.waiting = append(f.waiting, emission)
+	if f.running {
+		f.mu.Unlock()
+		return
+	}
+	f.running = true
+	for len(f.waiting) > 0 {
+		next := f.waiting[0]
+		f.waiting = f.waiting[1:]
+		f.mu.Unlock()
+		next()
+		f.mu.Lock()
+	}
+	f.running = false
+	f.mu.Unlock()
+}
+
+// refusal is why a request is not accepted.
+type refusal struct {
+	outcome Outcome
+	reason  string
+	err     error // reported to the ErrorHandlers, unless nil
+}
+
+func refuse(outcome Outcome, reason string) *refusal {
+	return &refusal{outcome: outcome, reason: reason}
+}
+
+func urlError(r *Request, err error) error {
+	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
+}
+
+// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
+const pageBudget = "page-budget"
+
+// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
+const queueShare = "queue-share"
+
+// requestFilters are the RequestFilters of a run.
+type requestFilters []RequestFilter
+
+// ask asks all of them, until one refuses the request. err is its error, unless that is ErrIgnoreRequest or it panics.
+func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
+	for _, f := range filters {
+		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, ErrIgnoreRequest):
+			return refuse(Filtered, ignoreReason(err)), nil
+		case isA[*PanicError](err):
+			return &refusal{Failed, "accept", &stackError{err, stack}}, nil
+		}
+		return refuse(Filtered, err.Error()), err
+	}
+	return nil, nil
 }

@@ -17,18 +17,20 @@ type Key [16]byte
 // Record is a waiting request as a cache stores it. The values by which a cache orders records are fields; the
 // rest of the request is encoded in Data.
 type Record struct {
-	Key       Key
-	Parent    Key       // the request that emitted it, zero for seeds; a cache may keep its first four bytes alone, or nothing
+	Key Key
+	// the request that emitted it, zero for seeds; a cache may keep its first four bytes alone, or nothing
+	Parent    Key
 	Slot      string    // the queue it waits in
 	Priority  int       // larger first within the slot
 	Depth     int       // lowered by the cache when a pending duplicate is found nearer to a seed
 	Attempt   int       // how often it was tried before
 	NotBefore time.Time // zero, or the instant before which it lies in the due list
 	Seq       uint64    // given by the cache in Accept: the order within slot and priority
-	ParentSeq uint64    // the Seq of the request that emitted it, if a durable cache keeps that; 0: it does not, or a seed
-	Data      []byte    // the encoded request; a cache copies the bytes that it keeps
-	Live      any       // the parts that cannot be encoded; nil for durable caches
-	Crashes   int       // how often in a row the process died while it was in flight: see [FlightRecorder]
+	// the Seq of the request that emitted it, if a durable cache keeps that; 0: it does not, or a seed
+	ParentSeq uint64
+	Data      []byte // the encoded request; a cache copies the bytes that it keeps
+	Live      any    // the parts that cannot be encoded; nil for durable caches
+	Crashes   int    // how often in a row the process died while it was in flight: see [FlightRecorder]
 }
 
 // Verdict is a cache's answer to one record.
@@ -42,8 +44,8 @@ const (
 	// VerdictRefused: the slot holds more than its share of a queue that is nearly full. Nothing is stored, and the key
 	// is not marked as seen. The request ends as filtered: queue-share. Only a cache with a memory bound returns it.
 	VerdictRefused
-	// VerdictHandedOn: the slot belongs to another program that works on the same job, which decides whether the request is new, and counts
-	// it. Only a [SharedCache] returns it.
+	// VerdictHandedOn: the slot belongs to another program that works on the same job, which decides whether the
+	// request is new, and counts it. Only a [SharedCache] returns it.
 	VerdictHandedOn
 )
 
@@ -68,8 +70,9 @@ type State struct {
 	Delayed     int64             // records in the due list
 	Counters    map[string]int64  // as last settled
 	Checkpoints map[string][]byte // committer key → checkpoint, as last settled
-	Suspects    []Record          // those in flight when the process died, handed out as if by Next: see [FlightRecorder]
-	Unread      error             // why suspects may be missing: the engine logs it
+	// those in flight when the process died, handed out as if by Next: see [FlightRecorder]
+	Suspects []Record
+	Unread   error // why suspects may be missing: the engine logs it
 }
 
 // SlotState is the state of one slot's queue and politeness.
@@ -106,8 +109,8 @@ type Batch struct {
 	Finished    string            // not empty: the job is complete, for this reason
 }
 
-// CacheInterface stores the waiting requests and the keys that were seen. It is not an HTTP cache. It alone decides whether a
-// request was seen; it does not decide when a request is downloaded.
+// CacheInterface stores the waiting requests and the keys that were seen. It is not an HTTP cache. It alone decides
+// whether a request was seen; it does not decide when a request is downloaded.
 //
 // Contract. All methods may be called concurrently. None waits for another goroutine of the engine;
 // waiting for the store's own input and output is allowed. A record is in exactly one place: a slot's
@@ -143,8 +146,8 @@ type CacheInterface interface {
 	// results of Accept, Due and Return; before that a crash may undo those, the latest first.
 	Settle(ctx context.Context, batch Batch) error
 	// Slots lists the slots that hold waiting records, in any order. A durable cache lists them with their NextAllowed,
-	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead, or whose Pages
-	// or Delayed are not 0.
+	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed
+	// lies ahead, or whose Pages or Delayed are not 0.
 	Slots(ctx context.Context) iter.Seq2[SlotState, error]
 	// DeadLetters lists requests that failed or gave up. A memory cache keeps the newest 1,000.
 	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]
@@ -181,17 +184,18 @@ const (
 //   - The notes must survive the death of the process. They need not survive that of the machine.
 type FlightRecorder interface {
 	// RecordFlight notes the flight of a request that Next or Begin has handed out. It is called concurrently, and with
-	// the engine's locks held. So it must not wait for anything except a lock of its own, and should make no system call.
-	// The engine logs an error, and the run goes on without the note.
+	// the engine's locks held. So it must not wait for anything except a lock of its own, and should make no system
+	// call. The engine logs an error, and the run goes on without the note.
 	RecordFlight(rec *Record, now Flight) error
 }
 
-// RefusalRecorder is an optional interface of a durable [CacheInterface]: it stores requests that the crawl has refused, so that a
-// program that looks into the job can say why a URL was not crawled.
+// RefusalRecorder is an optional interface of a durable [CacheInterface]: it stores requests that the crawl has
+// refused, so that a program that looks into the job can say why a URL was not crawled.
 type RefusalRecorder interface {
-	// RecordRefusal stores, by its key, how a request ended that the crawl has refused. Its Record has Key, Data, Depth, Slot
-	// and ParentSeq; Data is valid until RecordRefusal returns. A key may come several times. It returns false when it
-	// keeps no more. It is called concurrently, must not wait, and may lose what came after the last Settle.
+	// RecordRefusal stores, by its key, how a request ended that the crawl has refused. Its Record has Key, Data,
+	// Depth, Slot and ParentSeq; Data is valid until RecordRefusal returns. A key may come several times. It returns
+	// false when it keeps no more. It is called concurrently, must not wait, and may lose what came after the last
+	// Settle.
 	RecordRefusal(how Settled) (more bool)
 }
 
@@ -211,7 +215,8 @@ const (
 	outcomes                      // how many there are, plus one
 )
 
-var outcomeNames = [outcomes]string{"", "fetched", "redirected", "duplicate", "filtered", "robots", "dropped", "failed", "gave-up"}
+var outcomeNames = [outcomes]string{"", "fetched", "redirected", "duplicate", "filtered", "robots", "dropped", "failed",
+	"gave-up"}
 
 // String returns the outcome's name as summaries print it: "fetched", "gave-up" …
 func (o Outcome) String() string {
@@ -237,7 +242,8 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // isDead reports whether a request that ended so is a dead letter.
 func (o Outcome) isDead() bool { return o == Failed || o == GaveUp }
 
-// parentPage identifies the page that the record's request comes from: by its number, or else by what the cache has kept of its key.
+// parentPage identifies the page that the record's request comes from: by its number, or else by what the cache has
+// kept of its key.
 func (r *Record) parentPage() report.PageID {
 	if r.ParentSeq != 0 {
 		return report.PageByNumber(r.ParentSeq)

@@ -72,8 +72,8 @@ func (r *Record) Request() (*Request, error) {
 	return ctx.Request, nil
 }
 
-// requestOf returns a copy of a request as it was accepted, which no other code has; nil if there is none. What user code that was
-// given up has in its hands it may still be writing to.
+// requestOf returns a copy of a request as it was accepted, which no other code has; nil if there is none. What user
+// code that was given up has in its hands it may still be writing to.
 func (c *codec) requestOf(rec *Record) *Request {
 	ctx, err := c.decode(rec.Data, rec.Live)
 	if err != nil { // it was decoded before
@@ -144,7 +144,8 @@ func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, e
 	}
 	x := r.extras()
 	w := wire.Request{
-		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params, Cookies: r.Cookies, Meta: r.Meta,
+		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params,
+		Cookies: r.Cookies, Meta: r.Meta,
 		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Chain: x.chain.Keys, Extras: x.Extras,
 	}
 	if r.Proxy != nil {
@@ -259,14 +260,18 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	w := wire.Request{Method: r.Method, Header: r.Header, MaxRedirects: r.MaxRedirects}
 	if err := w.Read(data, &c.values); err != nil {
 		if unknown := (*wire.UnknownTypeError)(nil); errors.As(err, &unknown) {
-			err = fmt.Errorf("a value of Meta has the type %q, which is unknown; name it with EngineWithMetaType", unknown.Name)
+			err = fmt.Errorf("a value of Meta has the type %q, which is unknown; name it with EngineWithMetaType",
+				unknown.Name)
 		}
 		return err
 	}
-	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params, w.Cookies, w.Meta
+	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params,
+		w.Cookies, w.Meta
 	r.MaxRedirects, r.Redirects = w.MaxRedirects, w.Redirects
-	r.AllowRedirects, r.doNotFilter, r.spool, r.partial = !w.Flags.NoRedirects, w.Flags.DoNotFilter, w.Flags.Spool, w.Flags.Partial
-	x := extras{Extras: w.Extras, chain: identity.Chain{Filtered: w.Flags.ChainFiltered, Keys: w.Chain, SetCookie: w.Flags.ChainSetCookie}}
+	r.AllowRedirects, r.doNotFilter, r.spool, r.partial = !w.Flags.NoRedirects, w.Flags.DoNotFilter, w.Flags.Spool,
+		w.Flags.Partial
+	x := extras{Extras: w.Extras, chain: identity.Chain{Filtered: w.Flags.ChainFiltered, Keys: w.Chain,
+		SetCookie: w.Flags.ChainSetCookie}}
 	if x.stored() {
 		r.few = &x
 	}

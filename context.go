@@ -3,17 +3,16 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/page"
-	"github.com/tegenaria/tegenaria/internal/urlx"
-	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // Context is one request on its way through the engine, with its result.
@@ -23,12 +22,14 @@ import (
 // A Context belongs to one goroutine at a time: that of the callback that got it. Only Fetch,
 // SlotDelay and the context.Context methods may be called concurrently.
 type Context struct {
-	Request        *Request        // the request
-	DownloadResult *RequestResult  // the result; nil before the download. ProcessRequest may set it
-	Item           ItemInterface   // the user's own: the engine neither sets it nor looks at it
-	Ctx            context.Context // cancels the request: before it is sent that of [WithContext] or nil, in a run the engine's
-	CtxId          string          // names this request in items, errors and committers; a durable cache keeps one that the user has set
-	Error          error           // why the request failed, once it has; set by the engine
+	Request        *Request       // the request
+	DownloadResult *RequestResult // the result; nil before the download. ProcessRequest may set it
+	Item           ItemInterface  // the user's own: the engine neither sets it nor looks at it
+	// cancels the request: before it is sent that of [WithContext] or nil, in a run the engine's
+	Ctx context.Context
+	// names this request in items, errors and committers; a durable cache keeps one that the user has set
+	CtxId string
+	Error error // why the request failed, once it has; set by the engine
 
 	run  inRun     // the engine's part; nil outside a run
 	made uuid.UUID // the CtxId as NewContext made it
@@ -47,6 +48,12 @@ type inRun interface {
 	page.Run
 	// notJSON warns that Response.Json has returned nil for a page.
 	notJSON(url string, err error)
+	// ofRun returns the job of the request.
+	ofRun() *job
+	// ownDownloader returns the engine's own downloader, which makes responses.
+	ownDownloader() *httpDownloader
+	// turn returns when the slot lets the request start.
+	turn() time.Time
 }
 
 // RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.
@@ -131,16 +138,17 @@ func (c *Context) SlotDelay(d time.Duration) {
 // The error is a [*HandleError], which has the Response if there was one.
 func (c *Context) Fetch(r *Request) (*Response, error) {
 	if c.run == nil {
-		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r), ErrorWithStage(StageAccept))
+		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r),
+			ErrorWithStage(StageAccept))
 	}
 	return c.run.fetch(c, r)
 }
 
-// CopyWire makes the engine's own downloader also write the body to w as it arrives: the transfer coding is removed, the content
-// coding is kept. It is for layers around downloaders (see [EngineWithDownloaderLayers]), which call it before they pass the
-// Context on. If Write returns an error, the request fails with it. w is not used after the download has sent its result. Bytes
-// that are not read, such as most of the body of a redirect that is followed, are not written to w. If several layers call
-// CopyWire, each writer gets the body.
+// CopyWire makes the engine's own downloader also write the body to w as it arrives: the transfer coding is removed,
+// the content coding is kept. It is for layers around downloaders (see [EngineWithDownloaderLayers]), which call it
+// before they pass the Context on. If Write returns an error, the request fails with it. w is not used after the
+// download has sent its result. Bytes that are not read, such as most of the body of a redirect that is followed, are
+// not written to w. If several layers call CopyWire, each writer gets the body.
 func (c *Context) CopyWire(w io.Writer) {
 	if c.wire != nil { // of a layer around the one that calls this
 		w = io.MultiWriter(c.wire, w)
@@ -161,78 +169,81 @@ func (c *Context) resent() *Context {
 	return again
 }
 
-// ItemInterface is the type of items: any value that a parser extracts.
-type ItemInterface interface{}
-
-// ItemMeta is an item on its way through the pipelines. CtxId is that of the Context it came from.
-type ItemMeta struct {
-	CtxId string
-	Item  ItemInterface
+// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body
+// goes where the request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter.
+// The limits of a download apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content
+// coding that the header names is removed. Respond reads body to its end and does not close it; a nil body is empty.
+// header is not changed.
+//
+// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it
+// also returns a response, which has the part of the body that could be read.
+func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
+	d := c.responder()
+	return d.exchange(c, func(ctx context.Context, r fetch.Request) (*fetch.Answer, error) {
+		return d.client.Respond(ctx, r, status, header, body)
+	})
 }
 
-// NewItem makes an item from a value found in ctx's response.
-func NewItem(ctx *Context, item ItemInterface) *ItemMeta {
-	return &ItemMeta{CtxId: ctx.CtxId, Item: item}
+// MaxBody returns Limits.Body of the run: a [Downloader] need not collect more for [Response.SetValue].
+func (c *Context) MaxBody() int64 { return c.responder().limits.Body }
+
+// responder returns what makes responses in the run of a Context.
+func (c *Context) responder() *httpDownloader {
+	if in := c.internal(); in != nil {
+		return in.by
+	}
+	if c.run != nil {
+		return c.run.ownDownloader()
+	}
+	return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{})
 }
 
-// RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a list,
-// for the page of the product. The value survives redirects, retries and, with a durable cache, the process. It is stored as
-// JSON under the name of the type T, even in a memory cache, so fields that encoding/json ignores are lost. A second value
-// replaces the first. If it cannot be encoded as JSON, the request fails with a [*DataError] when it is sent.
-func RequestWithData[T any](v T) RequestOption {
-	return func(r *Request) {
-		d, err := wire.NewDatum(v)
-		if err != nil {
-			r.fail(&DataError{URL: r.Url, Sent: wire.TypeName[T](), Err: err})
-			return
-		}
-		r.newExtras().Data = d
+// internal returns the context of a request of the engine's own; nil if it is another one.
+func (c *Context) internal() *internalContext {
+	if c.run != nil {
+		return nil
 	}
+	own := c.Ctx
+	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
+		own = life.Parent
+	}
+	in, _ := own.(*internalContext)
+	return in
 }
 
-// Data returns the value that [RequestWithData] attached to the request of a response, as a new copy each time. The error is
-// a [*DataError] if the request has no value, or one of another type. It may be called concurrently.
-func Data[T any](resp *Response) (T, error) {
-	var none T
-	want := wire.TypeName[T]()
-	if resp == nil || resp.req == nil {
-		return none, &DataError{Wanted: want}
+// AwaitTurn is for a [Downloader] that needs time before it sends a request, to open a tab for example: it waits until
+// the request may be sent, and the delay of its slot counts from then on instead of from the call of Download. The
+// error is the cause of the Context's end.
+func (c *Context) AwaitTurn() error {
+	if c.run == nil {
+		return nil
 	}
-	url, d := resp.req.Url, resp.req.extras().Data
-	switch {
-	case d == nil:
-		return none, &DataError{URL: url, Wanted: want}
-	case d.Type != want:
-		return none, &DataError{URL: url, Sent: d.Type, Wanted: want}
+	return frontier.Sleep(c, time.Until(c.run.turn()))
+}
+
+// IsInline reports whether the request is one of [Context.Fetch]: its caller waits for the response, and no parser gets
+// it.
+func (c *Context) IsInline() bool {
+	j := jobOf(c)
+	return j != nil && j.inCall != nil
+}
+
+// hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
+func (c *Context) hold() *fetch.Hold {
+	if j := jobOf(c); j != nil {
+		return &j.root().hold
 	}
-	v, err := wire.Decode[T](d)
+	if in := c.internal(); in != nil {
+		return &in.hold
+	}
+	return nil
+}
+
+// downloaded sets the result of a download.
+func (c *Context) downloaded(resp *Response, err error) {
+	c.DownloadResult = &RequestResult{Response: resp}
 	if err != nil {
-		return none, &DataError{URL: url, Sent: want, Wanted: want, Err: err}
+		c.DownloadResult.Error = &HandleError{CtxId: c.CtxId, Err: err, Request: c.Request, Response: resp,
+			Stage: StageDownload}
 	}
-	return v, nil
 }
-
-// DataError is the error of a value that [RequestWithData] could not encode, or that [Data] did not find.
-type DataError struct {
-	URL    string // of the request
-	Sent   string // the type of the value that the request has, with the import path of its package; "" if it has none
-	Wanted string // the type that Data was asked for; "" if the value could not be sent
-	Err    error  // of encoding/json; nil if the types differ
-}
-
-// Error names both types and the remedy.
-func (e *DataError) Error() string {
-	url := urlx.Redact(e.URL)
-	switch {
-	case e.Wanted == "":
-		return fmt.Sprintf("RequestWithData of %s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
-	case e.Err != nil:
-		return fmt.Sprintf("Data of %s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
-	case e.Sent == "":
-		return fmt.Sprintf("Data of %s: the request has no data, and %s is asked for; send it with RequestWithData", url, e.Wanted)
-	}
-	return fmt.Sprintf("Data of %s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
-}
-
-// Unwrap returns the error of encoding/json.
-func (e *DataError) Unwrap() error { return e.Err }

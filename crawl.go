@@ -22,22 +22,18 @@ import (
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// crawl is one run of one spider, and owns all that the run has of its own. Its run is the way of a
-// request: start and acceptor put requests into the cache, the frontier takes them out, pages are fetched and parsed, items pass the
-// buffer and the pipelines, the settler ends them. A station knows those above it in the list of stations, and none knows the crawl.
+// crawl is one run of one spider, and owns all that the run has of its own. Its run is the way of a request: start and
+// acceptor put requests into the cache, the frontier takes them out, pages are fetched and parsed, items pass the
+// buffer and the pipelines, the settler ends them. A station knows those above it in the list of stations, and none
+// knows the crawl.
 type crawl struct {
 	cfg    config
 	limits Limits // with defaults
 	spider SpiderInterface
 	errs   *report.Subscriptions // of ErrorChan
-	registered
-	stop
-	machines
-	stations
-}
+	stop   stop
 
-// registered is what the user has given to the engine, and the crawl opens and closes.
-type registered struct {
+	// What the user has given to the engine, and the crawl opens and closes.
 	parts       []any // everything, in order: openers, closers, committers
 	opened      []any // those of them that are open
 	committers  commit.Parts
@@ -50,11 +46,9 @@ type registered struct {
 	internalMWs Middlewares   // those that see the engine's own requests
 	pipelines   ItemPipelines
 	typeChecks  []*typecheck.Check // of what they take
-	downloading
-}
+	downloads   downloading
 
-// machines are made before the cache begins: the methods of the engine reach them.
-type machines struct {
+	// Machines, made before the cache begins: the methods of the engine reach them.
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
 	watch    *guard.Watch
@@ -66,11 +60,9 @@ type machines struct {
 	flights  *flights
 	gates    *gates
 	robots   *robotsgate.Gate[*job]
-}
 
-// stations are made when the cache has begun, in this order. Each knows those before it. What leads back is a func that a machine or
-// an earlier station calls.
-type stations struct {
+	// Stations, made when the cache has begun, in this order. Each knows those before it. What leads back is a func
+	// that a machine or an earlier station calls.
 	codec    *codec
 	settler  *settler
 	losses   *losses
@@ -85,11 +77,11 @@ type stations struct {
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
 func (c *crawl) run(ctx context.Context) error {
 	var settling, piping, supervising sync.WaitGroup
-	supervising.Go(func() { c.ending.Supervise(ctx) })
+	supervising.Go(func() { c.stop.ending.Supervise(ctx) })
 	watching, unwatch := context.WithCancel(context.Background())
 	over := func() {
 		unwatch()
-		c.ending.Over()
+		c.stop.ending.Over()
 		supervising.Wait()
 		c.watch.Close()
 	}
@@ -101,7 +93,7 @@ func (c *crawl) run(ctx context.Context) error {
 	case state.Finished:
 		over()
 		return c.endedBefore(state.Reason)
-	case c.refusing.Load(): // it was asked to stop meanwhile
+	case c.stop.refusing.Load(): // it was asked to stop meanwhile
 		over()
 		return c.end(ctx)
 	}
@@ -139,13 +131,14 @@ func (c *crawl) run(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// awaitWork waits until nothing is in hand any more: what is still in flight is lost. A cache that does not return is left behind.
+// awaitWork waits until nothing is in hand any more: what is still in flight is lost. A cache that does not return is
+// left behind.
 func (c *crawl) awaitWork() {
 	finished, drained := c.ledger.Over()
 	select {
 	case <-finished:
 	case <-drained:
-	case <-c.storing.Done():
+	case <-c.stop.storing.Done():
 		guard.Await(drained)
 	}
 }
@@ -155,11 +148,11 @@ func (c *crawl) awaitWork() {
 func (c *crawl) runRequests() error {
 	// The frontier's claims say how many fetch, and the places of pages how many parse; a parser that waits in Fetch
 	// lends its place. There is a worker for each of them, and one to wait for the next request.
-	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
+	return c.stop.stageError(stage.Pull(c.stop.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
 }
 
-// nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not worth
-// a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
+// nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not
+// worth a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
 const nearItems = 16
 
 // take asks the frontier for the next job; a failing cache ends the crawl.
@@ -169,7 +162,7 @@ func (c *crawl) take(ctx context.Context) (*visit, bool) {
 	}
 	j, ok, err := c.frontier.Take(ctx)
 	if err != nil {
-		c.storeFailed(err)
+		c.stop.storeFailed(err)
 	}
 	if !ok {
 		return nil, false
@@ -180,7 +173,7 @@ func (c *crawl) take(ctx context.Context) (*visit, bool) {
 // fail1 notes a fault of the engine itself.
 func (c *crawl) fail1(err error) {
 	if err != nil {
-		c.ending.Break(&RunError{Op: "engine", Err: err})
+		c.stop.ending.Break(&RunError{Op: "engine", Err: err})
 	}
 }
 
@@ -210,14 +203,15 @@ func (c *crawl) wireMachines() (err error) {
 		HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.Concurrency, Bodies: c.bodies,
 	})
 	own.watch = c.watch
-	c.downloading, err = newDownloading(cfg, own)
+	c.downloads, err = newDownloading(cfg, own)
 	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.report.log, done: done}
 	c.flights.cache, _ = c.cache.(FlightRecorder)
 	if c.shared != nil {
 		c.shared.Attach(sharedRun(c))
 	}
 	c.gates = &gates{
-		politeness: &cfg.Politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
+		politeness: &cfg.Politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights,
+		client: c.downloads.http, done: done,
 	}
 	c.robots = newRobots(&cfg.Politeness, c.gates)
 	return err
@@ -251,7 +245,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	}
 	return frontier.Config[*job]{
 		MayStart: mayStart,
-		Source:   cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
+		Source:   cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.stop.now,
 		Fetchers: c.cfg.Concurrency, Inline: 2 * int(c.cfg.SchedulerNum), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
@@ -293,17 +287,23 @@ func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, 
 func (c *crawl) build(state State, dupes *duplicates) {
 	stop, limits := &c.stop, &c.limits
 	c.report.state.Store(&state)
-	c.codec = &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: limits.Body, names: namerOf(c.spider)}
+	c.codec = &codec{
+		durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: limits.Body,
+		names: namerOf(c.spider),
+	}
 	_, memory := c.cache.(*memoryCache)
 	c.settler = &settler{
-		cache: c.cache, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier, flights: c.flights,
-		bodies: c.bodies, loopback: c.loopback, report: c.report, stop: stop,
+		cache: c.cache, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
+		flights: c.flights,
+		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
 		durable: state.Durable, earlier: state.Counters, complete: state.Finished, alone: memory && len(c.committers) == 0,
-		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
+		batches: stage.NewBatcher[settling](settlePause,
+			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
 	}
 	c.losses = &losses{codec: c.codec, ledger: c.ledger, settler: c.settler, report: c.report, attempts: limits.Attempts}
 	c.acceptor = &acceptor{
-		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch, entries: c.entries,
+		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch,
+		entries:  c.entries,
 		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop,
 		dupes: dupes, hosts: identity.NewHostNames(),
 		scope: scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
@@ -314,27 +314,32 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	c.acceptor.prepare()
 	c.failures = &failures{
-		spider: c.spider, handler: c.cfg.errorHandler, attempts: limits.Attempts, errorMWs: all[ErrorMiddleware](c.middlewares), ledger: c.ledger, watch: c.watch,
-		acceptor: c.acceptor, report: c.report, stop: stop, durable: state.Durable,
+		spider: c.spider, handler: c.cfg.errorHandler, attempts: limits.Attempts,
+		errorMWs: all[ErrorMiddleware](c.middlewares), ledger: c.ledger, watch: c.watch, acceptor: c.acceptor,
+		report: c.report, stop: stop, durable: state.Durable,
 	}
 	c.items = &items{
-		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries, settler: c.settler,
-		losses: c.losses, failures: c.failures, report: c.report, stop: stop,
-		buffer: c.buffer, pipelines: c.pipelines, typeChecks: c.typeChecks,
+		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries,
+		settler: c.settler, losses: c.losses, failures: c.failures, report: c.report, stop: stop, buffer: c.buffer,
+		pipelines: c.pipelines, typeChecks: c.typeChecks,
 	}
 	c.fetcher = &fetcher{
-		gates: c.gates, cfg: &c.cfg, limits: limits, downloading: c.downloading, loopback: c.loopback, report: c.report, stop: stop,
-		acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs, writers: newWriters(),
+		gates: c.gates, cfg: &c.cfg, limits: limits, downloads: c.downloads, loopback: c.loopback, report: c.report,
+		stop: stop, acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs,
+		writers: newWriters(),
 	}
 	c.fetcher.robots = robotsGate{c.robots, c.fetcher}
 	c.pages = &pages{
-		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report, stop: stop,
-		settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items, fetcher: c.fetcher, shared: c.shared,
-		parsers: c.parsers, bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
-		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency), inline: frontier.NewInline[*job](c.ledger, maxNesting),
+		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
+		stop: stop, settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items,
+		fetcher: c.fetcher, shared: c.shared, parsers: c.parsers,
+		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
+		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
+		inline: frontier.NewInline[*job](c.ledger, maxNesting),
 	}
 	c.start = &starter{
-		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger, watch: c.watch,
-		settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop, gone: make(chan struct{}),
+		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger,
+		watch: c.watch, settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop,
+		gone: make(chan struct{}),
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// RFPDupeFilterInterface computes the identity of requests and can veto them. Fingerprint is the identity; the cache decides which
-// identities were seen. Both methods may be called concurrently.
+// RFPDupeFilterInterface computes the identity of requests and can veto them. Fingerprint is the identity; the cache
+// decides which identities were seen. Both methods may be called concurrently.
 type RFPDupeFilterInterface interface {
 	// Fingerprint returns the identity of the request: two requests are the same exactly if these bytes
 	// are equal. Its error, or no bytes, fails the request.
@@ -22,13 +22,13 @@ type RFPDupeFilterInterface interface {
 	DoDupeFilter(request *Request) (bool, error)
 }
 
-// RFPDupeFilter fingerprints requests and remembers which ones it saw. A fingerprint is the 128-bit
-// murmur3 hash of method, canonical URL with Params merged, body and chosen headers, each preceded
-// by its length; the variant of a request that has one is added (see [RequestWithVariant]). The URL's canonical form is that of RFC 3986 §6.2.2 with the query's pairs sorted
-// and the fragment off; nothing else is removed.
+// RFPDupeFilter fingerprints requests and remembers which ones it saw. A fingerprint is the 128-bit murmur3 hash of
+// method, canonical URL with Params merged, body and chosen headers, each preceded by its length; the variant of a
+// request that has one is added (see [RequestWithVariant]). The URL's canonical form is that of RFC 3986 §6.2.2 with
+// the query's pairs sorted and the fragment off; nothing else is removed.
 //
-// A Bloom filter alone loses pages silently, because it takes some new pages for known ones. Here it only answers "certainly new"
-// quickly; an exact set decides about all others.
+// A Bloom filter alone loses pages silently, because it takes some new pages for known ones. Here it only answers
+// "certainly new" quickly; an exact set decides about all others.
 //
 // An engine uses the fingerprints and hands the Bloom parameters to its cache, which decides what was
 // seen; [RFPDupeFilter.DoDupeFilter] is for use without an engine. Set the filter up before its
@@ -41,9 +41,9 @@ type RFPDupeFilter struct {
 
 var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
 
-// NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. With 10 bits for each expected request
-// and 7 hashes, one look-up in a hundred goes to the exact set needlessly. A Bloom filter that is too small costs time, but never a
-// request.
+// NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. With 10 bits for each
+// expected request and 7 hashes, one look-up in a hundred goes to the exact set needlessly. A Bloom filter that is too
+// small costs time, but never a request.
 func NewRFPDupeFilter(bloomBits, bloomHashes uint) *RFPDupeFilter {
 	return &RFPDupeFilter{seen: identity.Known{Bits: bloomBits, Hashes: bloomHashes}}
 }
@@ -67,8 +67,8 @@ func (f *RFPDupeFilter) KeepQueryOrder() *RFPDupeFilter {
 	return f
 }
 
-// Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of Limits.Body. The error is
-// a [*RequestError] if the URL cannot be requested.
+// Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of Limits.Body.
+// The error is a [*RequestError] if the URL cannot be requested.
 func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	key, err := f.keyer().request(request)
 	if err != nil {
@@ -77,8 +77,8 @@ func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	return key[:], nil
 }
 
-// DoDupeFilter reports whether it was called with an equal request before. A request with DoNotFilter is never a duplicate and is
-// not remembered.
+// DoDupeFilter reports whether it was called with an equal request before. A request with DoNotFilter is never a
+// duplicate and is not remembered.
 func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
 	if request.doNotFilter {
 		return false, nil
@@ -120,8 +120,8 @@ func (k *keyer) request(r *Request) (Key, error) {
 	return key, nil
 }
 
-// duplicates tells requests apart: by the keys of an [RFPDupeFilter], or by the fingerprints of a user's filter, whose word
-// counts beside the cache's.
+// duplicates tells requests apart: by the keys of an [RFPDupeFilter], or by the fingerprints of a user's filter, whose
+// word counts beside the cache's.
 type duplicates struct {
 	keys      *RFPDupeFilter         // nil if a user's filter computes them
 	filter    RFPDupeFilterInterface // the user's; nil if there is none
@@ -207,24 +207,3 @@ func (d *duplicates) veto(r *Request) *refusal {
 	}
 	return nil
 }
-
-// refusal is why a request is not accepted.
-type refusal struct {
-	outcome Outcome
-	reason  string
-	err     error // reported to the ErrorHandlers, unless nil
-}
-
-func refuse(outcome Outcome, reason string) *refusal {
-	return &refusal{outcome: outcome, reason: reason}
-}
-
-func urlError(r *Request, err error) error {
-	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
-}
-
-// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
-const pageBudget = "page-budget"
-
-// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
-const queueShare = "queue-share"

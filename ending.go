@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +18,15 @@ import (
 // newEnding makes what ends the crawl. The funcs are called once the crawl is made.
 func (c *crawl) newEnding() *lifecycle.Ending {
 	return lifecycle.NewEnding(lifecycle.Steps{
-		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
+		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, Farewell: guard.Farewell, Now: c.stop.now, Over: errGraceOver,
 		Told: func(reason string, insisted bool) {
 			if (insisted || strings.HasPrefix(reason, "limit: ")) && c.shared != nil {
 				c.shared.Stopped(reason)
 			}
 		},
 		Stop: func() {
-			c.refusing.Store(true)
-			c.noMore()
+			c.stop.refusing.Store(true)
+			c.stop.noMore()
 			for _, j := range c.frontier.Stop() { // there are some only once the stations are made
 				c.settler.done(j)
 			}
@@ -39,21 +38,21 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 			c.report.stopping() // now that requests which have not begun are not waited for
 		},
 		Cancel: func(cause error) (cancelled bool) {
-			if c.work.Err() != nil {
+			if c.stop.work.Err() != nil {
 				return false
 			}
-			c.giveUp(cause)
+			c.stop.giveUp(cause)
 			return true
 		},
 		Leave:   func() { c.watch.Close() },
-		Abandon: func() { c.abandonStore() },
+		Abandon: func() { c.stop.abandonStore() },
 	})
 }
 
 // end says how the crawl ended.
 func (c *crawl) end(ctx context.Context) error {
-	finished := c.isFinished() && c.ending.Finish(lifecycle.Finished)
-	reason, cause, err := c.ending.Why()
+	finished := c.isFinished() && c.stop.ending.Finish(lifecycle.Finished)
+	reason, cause, err := c.stop.ending.Why()
 	switch {
 	case err != nil:
 	case finished:
@@ -63,7 +62,8 @@ func (c *crawl) end(ctx context.Context) error {
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause
 	default:
-		reason = cmp.Or(reason, "abandoned") // nobody has stopped it: only requests are left whose code has not returned
+		// nobody has stopped it: only requests are left whose code has not returned
+		reason = cmp.Or(reason, "abandoned")
 		err = &StoppedError{Reason: reason, Err: c.interrupted(cause)}
 	}
 	closing := c.close(reason)
@@ -86,26 +86,27 @@ func (c *crawl) abandoned() (counts map[Stage]int) {
 
 // isFinished reports whether nothing was left to do.
 func (c *crawl) isFinished() bool {
-	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load() && (c.losses == nil || !c.losses.left)
+	return c.ledger.IsFinished() && !c.stop.failed.Load() && !c.stop.unsown.Load() && (c.losses == nil || !c.losses.left)
 }
 
-// settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may be left to do:
-// that is found out by the next run. The crawl can still be asked to hurry.
+// settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may
+// be left to do: that is found out by the next run. The crawl can still be asked to hurry.
 func (c *crawl) settleFinished() {
-	if _, _, broken := c.ending.Why(); broken != nil || c.ending.Insisted() || !c.isFinished() {
+	if _, _, broken := c.stop.ending.Why(); broken != nil || c.stop.ending.Insisted() || !c.isFinished() {
 		return
 	}
 	if err := c.settler.finished(); err != nil {
-		c.storeFailed(err)
+		c.stop.storeFailed(err)
 	}
 }
 
 // endedBefore ends the run of a job that was complete before it began.
 func (c *crawl) endedBefore(reason string) error {
-	c.ending.Finish(reason)
+	c.stop.ending.Finish(reason)
 	text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
 	if n := c.report.earlier()["outcome/"+Failed.String()] + c.report.earlier()["outcome/"+GaveUp.String()]; n > 0 {
-		text += "; " + report.Count(n, "request") + " failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+		text += "; " + report.Count(n, "request") +
+			" failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
 	}
 	c.report.log.Warn(text)
 	return c.close(reason)
@@ -113,19 +114,19 @@ func (c *crawl) endedBefore(reason string) error {
 
 // notOpened ends a run whose parts could not be opened.
 func (c *crawl) notOpened(ctx context.Context, err error) error {
-	if !c.refusing.Load() {
-		c.ending.Break(err)
+	if !c.stop.refusing.Load() {
+		c.stop.ending.Break(err)
 		return c.end(ctx)
 	}
-	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
+	told := errors.Is(err, context.Canceled) || c.stop.work.Err() != nil && errors.Is(err, context.Cause(c.stop.work))
 	if told && !isA[*AbandonedError](err) {
 		err = nil // it has only returned because its context was cancelled
 	}
 	return errors.Join(c.end(ctx), err)
 }
 
-// closePart closes one part. If Close does not return shortly after its context has ended, it is no longer waited for. When the
-// crawl is asked to hurry, cut cancels ctx, which all parts share.
+// closePart closes one part. If Close does not return shortly after its context has ended, it is no longer waited for.
+// When the crawl is asked to hurry, cut cancels ctx, which all parts share.
 func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -133,7 +134,7 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
 	select {
 	case <-part.Done():
-	case <-c.ending.Hurried():
+	case <-c.stop.ending.Hurried():
 		cut()
 	case <-ctx.Done():
 	}
@@ -147,10 +148,10 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 
 // close closes the parts in reverse order of opening.
 func (c *crawl) close(reason string) error {
-	c.ending.Close(len(c.opened))
+	c.stop.ending.Close(len(c.opened))
 	var errs []error
 	complete := c.settler != nil && c.settler.complete
-	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.Grace)
+	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.stop.work), complete), c.cfg.Grace)
 	defer cancel()
 	for i := len(c.opened) - 1; i >= 0; i-- {
 		closer, ok := c.opened[i].(Closer)
@@ -164,11 +165,11 @@ func (c *crawl) close(reason string) error {
 	if complete && len(errs) == 0 && len(c.committers) > 0 && len(c.opened) > 0 {
 		errs = append(errs, c.settler.closed())
 	}
-	c.noMore()
-	c.giveUp(context.Canceled)
-	c.abandonStore()
-	c.own.close()
-	c.took.Store(int64(time.Since(c.began)))
+	c.stop.noMore()
+	c.stop.giveUp(context.Canceled)
+	c.stop.abandonStore()
+	c.downloads.own.close()
+	c.stop.took.Store(int64(time.Since(c.stop.began)))
 	c.report.close()
 	sent, unmatched := false, []page.Unmatched(nil)
 	if c.pages != nil {
@@ -189,51 +190,4 @@ func (c *crawl) interrupted(cause error) error {
 	}
 	n := c.ledger.Counts()
 	return &InterruptedError{Waiting: n.Pending + n.Delayed + n.InFlight, Durable: c.report.isDurable()}
-}
-
-// summary returns what the run has done so far.
-func (c *crawl) summary(status Status) Summary {
-	s := Summary{
-		Spider:      c.spider.GetName(),
-		Status:      status.String(),
-		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.AllowedDomains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.downloaders.All()), int(c.cfg.SchedulerNum), len(c.pipelines)},
-		ItemBuffers: PoolSummary{c.buffer.BufferCap(), c.buffer.MaxBufferNumber(), c.buffer.BufferNumber(), c.buffer.Total()},
-	}
-	s.Feeds = c.pipelines.feedStats()
-	s.Reason, _, _ = c.ending.Why()
-	if status == StatusStopped && (s.Reason == lifecycle.Finished || s.Reason == lifecycle.Cancelled || s.Reason == lifecycle.Broken) {
-		s.Status = s.Reason
-	}
-	for _, d := range c.downloaders.All() {
-		s.Downloaders = append(s.Downloaders, d.Summary())
-	}
-	s.Stats.addLedger(c.ledger)
-	s.Stats.count(&c.report.counters)
-	s.Stats.Fields = fieldStats(c.report.fields.Counts())
-	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
-	s.Stats.Abandoned = c.abandoned()
-	if c.report.isDurable() {
-		job := s.Stats.ofJob(s.Stats.durable(c.report.earlier()))
-		s.Job = &job
-	}
-	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
-	return s
-}
-
-// EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the crawl
-// gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the third one
-// returns without waiting for it.
-func EngineWithSignals() EngineOption {
-	return func(e *SpiderEngine) { e.config.signals = true }
-}
-
-// obeySignals stops the engine's crawl that is on when a signal comes, until the func that it returns is called.
-func obeySignals(e *SpiderEngine) (end func()) {
-	return lifecycle.ObeySignals(func() *lifecycle.Ending {
-		if c := e.current(); c != nil {
-			return c.ending
-		}
-		return nil
-	}, errInterrupted)
 }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
 // Execute is [SpiderEngine.Run] for a main package, with signals: the first SIGINT (Ctrl-C) or SIGTERM stops the crawl
 // gracefully; the second one cancels the work in hand, which then has a second to return; the third one returns without
-// waiting for it. A signal while parts are being closed, after the work, cancels the calls of Close. The error of an interrupted run is a
-// [*StoppedError] with an [*InterruptedError].
+// waiting for it. A signal while parts are being closed, after the work, cancels the calls of Close. The error of an
+// interrupted run is a [*StoppedError] with an [*InterruptedError].
 func (e *SpiderEngine) Execute(spiderName string) error {
 	return e.run(context.Background(), spiderName, true)
 }
@@ -25,9 +28,10 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 //
 // The error is nil if every request has ended and a page was fetched, or if the durable job had finished before. Failed
 // requests do not make the run fail, and a stop that finds nothing left to do returns nil too, except by CloseSpider.
-// Otherwise the error is a [*NothingError] (there was no page), a [*StoppedError] (Stop, a limit, a full queue, CloseSpider, callbacks that have never returned),
-// the cause of ctx's cancellation, or a [*RunError]: all configuration mistakes together, before the first request; a failed
-// start; a failed store. If callbacks were abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
+// Otherwise the error is a [*NothingError] (there was no page), a [*StoppedError] (Stop, a limit, a full queue,
+// CloseSpider, callbacks that have never returned), the cause of ctx's cancellation, or a [*RunError]: all
+// configuration mistakes together, before the first request; a failed start; a failed store. If callbacks were
+// abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	return e.run(ctx, spiderName, false)
 }
@@ -84,7 +88,8 @@ func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error)
 	}
 	switch spider := byName[name]; {
 	case spider == nil && len(byName) > 0:
-		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders, or run one of %q", name, slices.Sorted(maps.Keys(byName))))
+		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders, or run one of %q",
+			name, slices.Sorted(maps.Keys(byName))))
 	case spider == nil && len(errs) == 0:
 		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
 	case spider == nil: // none is any good, which was said
@@ -124,20 +129,20 @@ func (e *SpiderEngine) ended(c *crawl) {
 	e.crawl, e.last = nil, &summary
 	e.mu.Unlock()
 	e.errs.Close()
-	c.ending.Gone()
+	c.stop.ending.Gone()
 }
 
 func (e *SpiderEngine) current() *crawl {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, _ := e.crawl.(*crawl)
-	return c
+	return e.crawl
 }
 
 // errNotRunning is why a crawl cannot be controlled.
 var errNotRunning = errors.New("tegenaria: no crawl is running")
 
-// Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is running.
+// Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is
+// running.
 func (e *SpiderEngine) Pause() error {
 	return e.turn(e.life.Pause, func(c *crawl) func() { c.frontier.Pause(); return c.cfg.events.Paused })
 }
@@ -178,7 +183,7 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	late, err := c.ending.Stop(ctx)
+	late, err := c.stop.ending.Stop(ctx)
 	if late {
 		return &StopError{Waited: time.Since(began)}
 	}
@@ -188,14 +193,14 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 // Status returns the state of the engine.
 func (e *SpiderEngine) Status() Status {
 	status := e.life.Status()
-	if c := e.current(); c != nil && c.refusing.Load() {
+	if c := e.current(); c != nil && c.stop.refusing.Load() {
 		return StatusStopping
 	}
 	return status
 }
 
-// Idle reports whether no request is being downloaded or parsed, and no item is being processed, at the moment. An idle crawl may
-// still have requests that wait for their time.
+// Idle reports whether no request is being downloaded or parsed, and no item is being processed, at the moment. An idle
+// crawl may still have requests that wait for their time.
 func (e *SpiderEngine) Idle() bool {
 	c := e.current()
 	return c == nil || c.ledger.IsIdle()
@@ -204,9 +209,9 @@ func (e *SpiderEngine) Idle() bool {
 // Stats returns the counters of the current run, or else of the last one.
 func (e *SpiderEngine) Stats() Stats { return e.Summary().Stats }
 
-// JobStats returns the counters of all runs of the durable job, the current one or else the last one. Without a job they are
-// those of Stats. Pending, Delayed, InFlight, Items, StartTime and Abandoned are those of the current run; a run that ended in
-// a crash counts as far as it was stored.
+// JobStats returns the counters of all runs of the durable job, the current one or else the last one. Without a job
+// they are those of Stats. Pending, Delayed, InFlight, Items, StartTime and Abandoned are those of the current run; a
+// run that ended in a crash counts as far as it was stored.
 func (e *SpiderEngine) JobStats() Stats {
 	s := e.Summary()
 	if s.Job != nil {
@@ -228,9 +233,9 @@ func (e *SpiderEngine) Summary() Summary {
 	return Summary{Status: e.life.Status().String()}
 }
 
-// Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the pipelines.
-// Items of other types are not yielded. If [SpiderEngine.Run] returns an error, it is yielded last, with a zero T.
-// Leaving the loop stops the crawl and waits until it has ended.
+// Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the
+// pipelines. Items of other types are not yielded. If [SpiderEngine.Run] returns an error, it is yielded last, with a
+// zero T. Leaving the loop stops the crawl and waits until it has ended.
 //
 //	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
 func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOption) iter.Seq2[T, error] {
@@ -284,9 +289,9 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 }
 
 // ErrorChan returns a channel of the errors of the current run, or else of the next one: every [HandleError], and
-// panics in Events. Each call returns a new channel, which is closed when that run is over.
-// It buffers 1,024 errors. Errors that come while it is full are counted, and a [*MissedErrorsError] reports their number as
-// soon as there is room again. A slow reader never holds up the crawl.
+// panics in Events. Each call returns a new channel, which is closed when that run is over. It buffers 1,024 errors.
+// Errors that come while it is full are counted, and a [*MissedErrorsError] reports their number as soon as there is
+// room again. A slow reader never holds up the crawl.
 func (e *SpiderEngine) ErrorChan() <-chan error {
 	return e.errs.Subscribe(func(n int64) error { return &MissedErrorsError{Count: n} })
 }
@@ -302,9 +307,10 @@ func (e *SpiderEngine) Slots() []SlotStatus {
 	return slotStatuses(c.frontier.Status())
 }
 
-// BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those with more downloads in flight,
-// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it does not stop the crawl, however
-// many slots there are: it looks at some of them at a time, and downloads start in between, so the states are not all of one moment.
+// BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those
+// with more downloads in flight, then by name. Slots without requests are left out; nil if no crawl is running or n is
+// 0 or less. Unlike Slots it does not stop the crawl, however many slots there are: it looks at some of them at a time,
+// and downloads start in between, so the states are not all of one moment.
 func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 	c := e.current()
 	if c == nil || n <= 0 {
@@ -313,9 +319,10 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 	return slotStatuses(c.frontier.Busiest(n))
 }
 
-// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the slot is
-// waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before count towards a
-// page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without a crawl are errors.
+// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the
+// slot is waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before
+// count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without
+// a crawl are errors.
 func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	if err := p.mistakes("SlotPolicy."); err != nil {
 		return err
@@ -326,4 +333,99 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	}
 	c.frontier.SetRule(name, p.rule())
 	return nil
+}
+
+// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
+// [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
+// nothing except the job of a durable cache, and two engines share nothing.
+//
+// All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
+type SpiderEngine struct {
+	mu     sync.Mutex // guards the fields below
+	config config
+	crawl  *crawl   // that is on; nil: none
+	last   *Summary // of the newest run that has ended
+
+	errs report.Subscriptions // of ErrorChan
+	life lifecycle.Machine
+}
+
+// NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
+func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
+	e := &SpiderEngine{config: config{Settings: Settings{
+		SchedulerNum:    uint(runtime.GOMAXPROCS(0)),
+		ReadCacheNum:    1,
+		Concurrency:     16,
+		ItemConcurrency: 16,
+		UniqueReq:       true,
+		Grace:           20 * time.Second,
+		FailFast:        true,
+	}}}
+	for i, opt := range opts {
+		e.config.nilOptions.addIf(opt == nil, "engine option %d is nil; leave it out", i+1)
+		if opt != nil {
+			opt(e)
+		}
+	}
+	return e
+}
+
+// RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run
+// reports.
+func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
+	e.register(func(cfg *config) { cfg.spiders = append(cfg.spiders, s...) })
+}
+
+// RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
+func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
+	e.register(func(cfg *config) { cfg.middlewares = append(cfg.middlewares, m...) })
+}
+
+// RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
+func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
+	e.register(func(cfg *config) { cfg.pipelines = append(cfg.pipelines, p...) })
+}
+
+// RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
+// one name share the load: the least busy and healthiest gets the next request.
+func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
+	e.register(func(cfg *config) { cfg.downloaders = append(cfg.downloaders, namedDownloader{name, d}) })
+}
+
+// RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
+// RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
+func (e *SpiderEngine) RegisterParser(name string, p Parser) {
+	e.register(func(cfg *config) { cfg.parsers = append(cfg.parsers, namedParser{name, p}) })
+}
+
+// register adds parts for the runs to come.
+func (e *SpiderEngine) register(add func(cfg *config)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	add(&e.config)
+}
+
+// Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
+type Status = lifecycle.Status
+
+// The statuses of an engine.
+const (
+	StatusUninitialized = lifecycle.Uninitialized
+	StatusInitializing  = lifecycle.Initializing
+	StatusInitialized   = lifecycle.Initialized
+	StatusStarting      = lifecycle.Starting
+	StatusStarted       = lifecycle.Started
+	StatusStopping      = lifecycle.Stopping
+	StatusStopped       = lifecycle.Stopped
+	StatusPaused        = lifecycle.Paused
+)
+
+// obeySignals stops the engine's crawl that is on when a signal comes, until the func that it returns is called.
+func obeySignals(e *SpiderEngine) (end func()) {
+	return lifecycle.ObeySignals(func() *lifecycle.Ending {
+		if c := e.current(); c != nil {
+			return c.stop.ending
+		}
+		return nil
+	}, errInterrupted)
 }

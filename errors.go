@@ -32,7 +32,8 @@ const (
 	StageClose    Stage = "close"    // Close
 )
 
-// ErrIgnoreRequest, returned by a middleware, ends the request as filtered: it is not a failure, and no ErrorHandler is called.
+// ErrIgnoreRequest, returned by a middleware, ends the request as filtered: it is not a failure, and no ErrorHandler is
+// called.
 var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
 
 // ErrOutputClosed is returned by the methods of [Output] when the handler has returned or the crawl
@@ -45,8 +46,9 @@ var errLeft = errors.New("the loop was left")
 // HandleError is a failure of a request or an item, with the request, the response and the stage. It is an error:
 // errors.Is and errors.As reach Err.
 //
-// Request and Response are those of the failed code. For an abandoned callback that has not returned when the failure is reported, and
-// may still be writing to them, Request is a copy of the request as it was accepted, and Response is nil.
+// Request and Response are those of the failed code. For an abandoned callback that has not returned when the failure
+// is reported, and may still be writing to them, Request is a copy of the request as it was accepted, and Response is
+// nil.
 type HandleError struct {
 	CtxId    string
 	Err      error
@@ -123,39 +125,12 @@ func (e *HandleError) unstack() *HandleError {
 	return e
 }
 
-// PanicError is a panic of user code, turned into an error: Value is the value of the panic, which Unwrap returns if it is an
-// error. The stack is in HandleError.Stack.
+// PanicError is a panic of user code, turned into an error: Value is the value of the panic, which Unwrap returns if it
+// is an error. The stack is in HandleError.Stack.
 type PanicError = guard.PanicError
 
-// NoResultError is the failure of a downloader that sent no result in time.
-type NoResultError struct{ Waited time.Duration }
-
-// Error says how long the engine waited.
-func (e *NoResultError) Error() string {
-	return fmt.Sprintf("the downloader sent no result within %s; Download must send one", report.Duration(e.Waited))
-}
-
-// WriterBusyError is the failure of a request whose ResponseWriter has not yet returned from a Write of an earlier,
-// abandoned request: two requests must not write to it at once.
-type WriterBusyError struct{ URL string }
-
-// Error names URL and remedy.
-func (e *WriterBusyError) Error() string {
-	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", urlx.Redact(e.URL))
-}
-
-// StatusError is the failure of a response whose status code is 400 or more and not allowed.
-type StatusError struct {
-	Status int
-	URL    string
-}
-
-// Error names code, URL and remedy.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("status %d of %s (to parse such a page, use RequestWithAllowedStatusCode)", e.Status, urlx.Redact(e.URL))
-}
-
-// CallbackTimeoutError is the cause of the cancellation of a callback's context when the callback exceeds Limits.Callback.
+// CallbackTimeoutError is the cause of the cancellation of a callback's context when the callback exceeds
+// Limits.Callback.
 type CallbackTimeoutError struct {
 	Stage Stage
 	Limit time.Duration
@@ -204,8 +179,8 @@ func (e *dropItemError) Unwrap() error { return e.reason }
 // dropped, the event ItemDropped gets the reason, and no ErrorHandler is called.
 func DropItem(reason error) error { return &dropItemError{reason} }
 
-// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it with errors.As in an error that is not a failure
-// yet: the request will run again, unless its attempts are used up.
+// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it with errors.As in an error that is not a
+// failure yet: the request will run again, unless its attempts are used up.
 type RetryError struct {
 	After time.Duration // the request does not run before this has passed; 0: at once
 	Err   error         // the reason; nil if Retry was given none
@@ -219,10 +194,9 @@ func (e *RetryError) Error() string {
 // Unwrap returns the reason.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// Retry returns an error with which a parser or a middleware runs the request again, not earlier than after from now. The
-// request waits in the queue as it was accepted, with its Attempt incremented. Requests that this
-// attempt has sent are kept; its items are discarded by committers such as feeds. Above
-// Limits.Attempts the request ends as gave-up.
+// Retry returns an error with which a parser or a middleware runs the request again, not earlier than after from now.
+// The request waits in the queue as it was accepted, with its Attempt incremented. Requests that this attempt has sent
+// are kept; its items are discarded by committers such as feeds. Above Limits.Attempts the request ends as gave-up.
 func Retry(after time.Duration, reason error) error {
 	return &RetryError{max(after, 0), reason}
 }
@@ -232,9 +206,9 @@ type giveUpError struct{ reason error }
 func (e *giveUpError) Error() string { return "tegenaria: gave up" + report.Because(e.reason) }
 func (e *giveUpError) Unwrap() error { return e.reason }
 
-// GiveUp returns an error with which a parser or a middleware gives a request up: after the ErrorHandlers were called, the
-// request ends as gave-up, with the text of reason. The text becomes a key of Stats.Reasons: keep
-// it short and without the URL, or give the error a method Reason() string that returns such a text.
+// GiveUp returns an error with which a parser or a middleware gives a request up: after the ErrorHandlers were called,
+// the request ends as gave-up, with the text of reason. The text becomes a key of Stats.Reasons: keep it short and
+// without the URL, or give the error a method Reason() string that returns such a text.
 func GiveUp(reason error) error { return &giveUpError{reason} }
 
 func asGiveUp(err error) *giveUpError {
@@ -248,9 +222,9 @@ type ignoreError struct{ reason string }
 func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
 func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
 
-// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request ends as filtered, with this reason. The reason becomes a
-// key of Stats.Reasons: keep it short and without the URL. If an error wraps it and has a method Notice() string, that
-// text is written to the log as a warning.
+// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request ends as filtered, with this reason. The reason becomes
+// a key of Stats.Reasons: keep it short and without the URL. If an error wraps it and has a method Notice() string,
+// that text is written to the log as a warning.
 func IgnoreRequest(reason string) error { return &ignoreError{reason} }
 
 // ignoreReason returns the reason of an error that is ErrIgnoreRequest.
@@ -270,10 +244,10 @@ type closeSpiderError struct{ reason string }
 
 func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
 
-// CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
-// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
-// afterwards: its next run goes on with the requests that wait, and requests again the page whose middleware or parser has
-// returned the error, unless that had sent an item or a request before.
+// CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in hand finishes, and
+// Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
+// afterwards: its next run goes on with the requests that wait, and requests again the page whose middleware or parser
+// has returned the error, unless that had sent an item or a request before.
 func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 
 func asCloseSpider(err error) (string, bool) {

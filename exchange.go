@@ -16,18 +16,19 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// fetcher takes a request through the middlewares to its downloader, and the response back; pages has it pass its gate and robots.txt before.
+// fetcher takes a request through the middlewares to its downloader, and the response back; pages has it pass its gate
+// and robots.txt before.
 type fetcher struct {
 	*gates
-	cfg    *config
-	limits *Limits
-	downloading
-	loopback *fetch.Loopback
-	report   *reporter
-	stop     *stop
-	acceptor *acceptor // takes the targets of redirects
-	failures *failures
-	robots   robotsGate
+	cfg       *config
+	limits    *Limits
+	downloads downloading
+	loopback  *fetch.Loopback
+	report    *reporter
+	stop      *stop
+	acceptor  *acceptor // takes the targets of redirects
+	failures  *failures
+	robots    robotsGate
 
 	middlewares Middlewares
 	internalMWs Middlewares   // those that see the engine's own requests
@@ -39,8 +40,8 @@ func newWriters() *loan.Writers {
 	return loan.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 }
 
-// exchange sends a job's request through the middlewares and the downloader. The error is the request's failure. The job waits if
-// its slot or gate was closed and nothing was sent: the caller puts it in line again.
+// exchange sends a job's request through the middlewares and the downloader. The error is the request's failure. The
+// job waits if its slot or gate was closed and nothing was sent: the caller puts it in line again.
 func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 	ctx := j.ctx
 	if own, ok := ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
@@ -79,7 +80,8 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 		}
 		came = answerOf(ctx, herr)
 	}
-	if f.frontier.Answered(j, came, j.started) { // a pause that the answer asks for begins before another request can start
+	// a pause that the answer asks for begins before another request can start
+	if f.frontier.Answered(j, came, j.started) {
 		f.report.blocked()
 	}
 	if herr == nil && ctx.DownloadResult.Error != nil {
@@ -115,7 +117,8 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 
 var errNilResponse = errors.New("response is nil")
 
-// processRequest has the middlewares process a request for a job, until one answers it; by notes which one, and may be nil.
+// processRequest has the middlewares process a request for a job, until one answers it; by notes which one, and may be
+// nil.
 func (m Middlewares) processRequest(j *job, ctx *Context, by *robotsgate.Handiwork) (stack []byte, err error) {
 	asked := ctx.Request
 	for _, one := range m {
@@ -137,8 +140,8 @@ func (m Middlewares) processRequest(j *job, ctx *Context, by *robotsgate.Handiwo
 	return nil, nil
 }
 
-// processResponse has the middlewares process a response for a job, in the reverse order. Requests that they send go to req. If by
-// is not nil, it notes which one has taken the body away, and none may take the response away.
+// processResponse has the middlewares process a response for a job, in the reverse order. Requests that they send go to
+// req. If by is not nil, it notes which one has taken the body away, and none may take the response away.
 func (m Middlewares) processResponse(j *job, ctx *Context, req chan<- *Context, by *robotsgate.Handiwork) ([]byte, error) {
 	asked := ctx.Request
 	for i := len(m) - 1; i >= 0; i-- {
@@ -173,7 +176,8 @@ func middlewareName(m MiddlewaresInterface) string { return cmp.Or(m.GetName(), 
 
 var errNilRequest = errors.New("a middleware took the Context's Request away")
 
-// keepRequest puts the request back that a middleware has taken away. It returns err, or if that is nil, the error of such a middleware.
+// keepRequest puts the request back that a middleware has taken away. It returns err, or if that is nil, the error of
+// such a middleware.
 func keepRequest(ctx *Context, asked *Request, err error) error {
 	if ctx.Request != nil {
 		return err
@@ -189,7 +193,8 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.status = resp.Status
 	j.mu.Unlock()
 	f.report.hosts.Add(j.rec.Slot)
-	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut { // errors.As would allocate for each page
+	// errors.As would allocate for each page
+	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut {
 		f.report.counters.DamagedPage(resp.URL)
 	}
 	responses, bytes := f.report.counters.Response(resp.Status, resp.ContentLength)
@@ -231,12 +236,13 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 	d := j.downloader
 	if d == nil { // a middleware answered
 		var err error
-		if d, err = f.downloaders.pick(r.extras().Downloader); err != nil {
+		if d, err = f.downloads.downloaders.pick(r.extras().Downloader); err != nil {
 			return j.failure(StageStatus, err, nil)
 		}
 	}
 	ok := false
-	if stack, err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil }); err != nil {
+	stack, err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil })
+	if err != nil {
 		return j.failure(StageStatus, err, stack)
 	}
 	if !ok {
@@ -300,9 +306,9 @@ func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) 
 	return next, again, err
 }
 
-// extendChain keeps what a chain of redirects has asked for, so that a loop is seen: what is sent for the third time, unless a
-// hop has set a cookie. asked is the URL that j was sent to. again is true if the chain has asked for the page of the target
-// before, maybe by another spelling of its URL: such a target is no duplicate.
+// extendChain keeps what a chain of redirects has asked for, so that a loop is seen: what is sent for the third time,
+// unless a hop has set a cookie. asked is the URL that j was sent to. again is true if the chain has asked for the page
+// of the target before, maybe by another spelling of its URL: such a target is no duplicate.
 func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, err error) {
 	r := j.ctx.Request
 	s := f.acceptor.scratch.Get().(*scratch)
@@ -313,11 +319,13 @@ func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, 
 	}
 	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		accepted, err := f.acceptor.dupes.key(s.keyer, f.acceptor.codec.requestOf(&j.rec)) // a middleware may have changed r since
+		// a middleware may have changed r since
+		accepted, err := f.acceptor.dupes.key(s.keyer, f.acceptor.codec.requestOf(&j.rec))
 		chain.Filtered = err == nil && f.cfg.UniqueReq && !next.doNotFilter && r.method() == GET && j.rec.Key == accepted
 	}
 	keys := &s.keyer.keys
-	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
+	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body),
+		fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
 	if chain.Loops(keys.Sent(next.method(), next.Url, next.Body)) {
 		return false, &RedirectLoopError{URL: next.Url}
 	}

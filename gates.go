@@ -19,8 +19,9 @@ type gates struct {
 	done       func(j *job)    // of the settler, which is made later
 }
 
-// egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy that it goes
-// through; "" for none. stays: other requests of the slot will want the same. An address is looked up, which the download would do next.
+// egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy
+// that it goes through; "" for none. stays: other requests of the slot will want the same. An address is looked up,
+// which the download would do next.
 func (g *gates) egressOf(j *job) (name string, limit int, stays bool) {
 	p, r := g.politeness, j.ctx.Request
 	switch {
@@ -83,8 +84,8 @@ func (g *gates) park(j *job) {
 	g.release(j)
 }
 
-// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot get the
-// memory that they wait for, and the clocks of the code that waits for the job stop.
+// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot
+// get the memory that they wait for, and the clocks of the code that waits for the job stop.
 func (g *gates) inLine(j *job) (over func()) {
 	served := g.bodies.Want(j.rec.Slot)
 	goesOn := g.watch.PauseCallers(&j.call)

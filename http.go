@@ -3,20 +3,18 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/robots"
 )
 
-// httpDownloader is the engine's own Downloader. It follows no redirects, and keeps one set of connections for itself and
-// one for each proxy.
+// httpDownloader is the engine's own Downloader. It follows no redirects, and keeps one set of connections for itself
+// and one for each proxy.
 type httpDownloader struct {
 	client      *fetch.Client
 	limits      Limits
@@ -26,12 +24,13 @@ type httpDownloader struct {
 
 var _ Downloader = (*httpDownloader)(nil)
 
-// newHTTPDownloader makes a downloader within these limits, which have their defaults. allowStatus are codes of 400 and over
-// that reach the parsers of all requests; c says how connections are made, its Limits aside.
+// newHTTPDownloader makes a downloader within these limits, which have their defaults. allowStatus are codes of 400 and
+// over that reach the parsers of all requests; c says how connections are made, its Limits aside.
 func newHTTPDownloader(limits Limits, allowStatus []uint64, c fetch.Config) *httpDownloader {
 	c.Limits = fetch.Limits{
-		Body: limits.Body, Spool: limits.Spool, Ratio: limits.Ratio, Header: limits.Header, HeaderFields: limits.HeaderFields,
-		Connect: limits.Connect, Handshake: limits.Handshake, FirstByte: limits.FirstByte, Idle: limits.Idle, MinRate: limits.MinRate,
+		Body: limits.Body, Spool: limits.Spool, Ratio: limits.Ratio, Header: limits.Header,
+		HeaderFields: limits.HeaderFields, Connect: limits.Connect, Handshake: limits.Handshake,
+		FirstByte: limits.FirstByte, Idle: limits.Idle, MinRate: limits.MinRate,
 	}
 	return &httpDownloader{client: fetch.New(c), limits: limits, allowStatus: allowStatus}
 }
@@ -60,7 +59,9 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 func (d *httpDownloader) close() { d.client.Close() }
 
 // exchange has a Context's request answered, and makes a Response of the answer.
-func (d *httpDownloader) exchange(ctx *Context, answered func(context.Context, fetch.Request) (*fetch.Answer, error)) (*Response, error) {
+func (d *httpDownloader) exchange(
+	ctx *Context, answered func(context.Context, fetch.Request) (*fetch.Answer, error),
+) (*Response, error) {
 	if ctx.Request == nil {
 		return nil, errNoRequest
 	}
@@ -87,7 +88,8 @@ func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 	asked := fetch.Request{
 		URL: r.Url, Method: r.method(), Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
 		Follows: r.follows(), Spool: r.spool, Partial: r.partial,
-		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: j == nil || j.caller != nil, // the engine's own request, or an inline one
+		// the engine's own request, or an inline one
+		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: j == nil || j.caller != nil,
 	}
 	if r.Proxy != nil {
 		asked.Proxy = &r.Proxy.ProxyUrl
@@ -122,8 +124,8 @@ func (w *bodyWriter) Takes(status int) bool {
 	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.extras().AllowStatus, code)
 }
 
-// WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
-// Limits.Callback, the request is given up.
+// WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time,
+// or than Limits.Callback, the request is given up.
 func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
 	j := jobOf(w.ctx)
 	if j == nil || j.loan == nil {
@@ -139,56 +141,9 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 	return j.loan.Write(p)
 }
 
-// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
-// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
-// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
-// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
-//
-// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
-// a response, which has the part of the body that could be read.
-func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
-	d := c.responder()
-	return d.exchange(c, func(ctx context.Context, r fetch.Request) (*fetch.Answer, error) {
-		return d.client.Respond(ctx, r, status, header, body)
-	})
-}
-
-// MaxBody returns Limits.Body of the run: a [Downloader] need not collect more for [Response.SetValue].
-func (c *Context) MaxBody() int64 { return c.responder().limits.Body }
-
-// SetValue leaves the parser a value, which [Response.Value] returns. It is for a [Downloader] that has more than a body, a picture of
-// the page for example, and is called before the result is sent. Keys are as those of [context.WithValue]. size is how many bytes of
-// memory the value takes: they count in Limits.BodiesInFlight, without a wait. The error is a [*BodyTooLargeError] above Limits.Body.
-func (r *Response) SetValue(key, value any, size int64) error {
-	if r.ctx != nil {
-		if limit := r.ctx.MaxBody(); size > limit {
-			return &BodyTooLargeError{URL: r.URL, Limit: limit}
-		}
-		if r.ctx.run != nil {
-			r.ctx.run.Add(size)
-		}
-	}
-	if r.values == nil {
-		r.values = make(map[any]any)
-	}
-	r.values[key] = value
-	return nil
-}
-
-// responder returns what makes responses in the run of a Context.
-func (c *Context) responder() *httpDownloader {
-	if in := c.internal(); in != nil {
-		return in.by
-	}
-	if run, ok := c.run.(interface{ ownDownloader() *httpDownloader }); ok {
-		return run.ownDownloader()
-	}
-	return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{})
-}
-
-// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
-// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
-// it. Of a long one the beginning is read.
+// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says,
+// so that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait
+// for it. Of a long one the beginning is read.
 type internalContext struct {
 	context.Context
 	hold fetch.Hold
@@ -197,46 +152,6 @@ type internalContext struct {
 
 // internalBody is how much of a body is read: enough to see that it is too long to be read whole.
 const internalBody = robots.MaxBytes + 1
-
-// internal returns the context of a request of the engine's own; nil if it is another one.
-func (c *Context) internal() *internalContext {
-	if c.run != nil {
-		return nil
-	}
-	own := c.Ctx
-	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
-		own = life.Parent
-	}
-	in, _ := own.(*internalContext)
-	return in
-}
-
-// AwaitTurn is for a [Downloader] that needs time before it sends a request, to open a tab for example: it waits until the request may be sent, and the
-// delay of its slot counts from then on instead of from the call of Download. The error is the cause of the Context's end.
-func (c *Context) AwaitTurn() error {
-	run, ok := c.run.(interface{ turn() time.Time })
-	if !ok {
-		return nil
-	}
-	return frontier.Sleep(c, time.Until(run.turn()))
-}
-
-// IsInline reports whether the request is one of [Context.Fetch]: its caller waits for the response, and no parser gets it.
-func (c *Context) IsInline() bool {
-	j := jobOf(c)
-	return j != nil && j.inCall != nil
-}
-
-// hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
-func (c *Context) hold() *fetch.Hold {
-	if j := jobOf(c); j != nil {
-		return &j.root().hold
-	}
-	if in := c.internal(); in != nil {
-		return &in.hold
-	}
-	return nil
-}
 
 // proxyHost names a proxy without its credentials.
 func proxyHost(p *Proxy) string {

@@ -11,7 +11,8 @@ import (
 // maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
 const maxNesting = 8
 
-var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
+var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?",
+	maxNesting)
 
 var errFetched = errors.New("the Context of a response that Fetch has returned is over: call Fetch of the Context that the parser was given")
 
@@ -78,7 +79,9 @@ func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Reque
 }
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
-func (p *pages) inlineJob(caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int) (*job, *HandleError) {
+func (p *pages) inlineJob(
+	caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int,
+) (*job, *HandleError) {
 	s := p.acceptor.scratch.Get().(*scratch)
 	defer p.acceptor.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
@@ -286,8 +289,8 @@ func (p *pages) dropInline(j *job) {
 	p.endInline(j, p.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned")
 }
 
-// endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request was given up
-// before.
+// endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request
+// was given up before.
 func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
 	if !p.inline.End(j.root(), j) {
 		return false
@@ -308,8 +311,8 @@ func (p *pages) leave(call *frontier.Call[*job]) {
 	}
 }
 
-// closeFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
-// be settled as they are. User code that was left behind may still be in one.
+// closeFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for
+// them can be settled as they are. User code that was left behind may still be in one.
 func (p *pages) closeFetches() {
 	for _, j := range p.inline.Close() {
 		p.dropFetches(j)

@@ -182,7 +182,8 @@ func (t *itemTask) Abandon(l guard.Loss) {
 
 var errItemGone = errors.New("the item's pipelines were given up")
 
-// returned goes on with an item whose user code was given up and has returned after all: the item fails, unless it has ended before.
+// returned goes on with an item whose user code was given up and has returned after all: the item fails, unless it has
+// ended before.
 func (s *items) returned(t *itemTask) {
 	for t.call.GivenUp() {
 		l, ok := s.losses.find(&t.call)

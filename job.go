@@ -15,8 +15,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/loan"
 )
 
-// job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when nothing of it
-// is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
+// job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when
+// nothing of it is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
 type job struct {
 	rec     Record // that of an inline request has its URL alone
 	ctx     *Context
@@ -29,45 +29,36 @@ type job struct {
 	call  guard.Call           // the user code it is in
 	inbox *requestInbox        // receives the requests that its user code sends
 	quiet requestInbox         // the first of those that have no receiver at once
-	attempt
-	fetching
 
-	fields  atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
-	died    *HandleError                     // it is given up because the process died with it too often
-	parts   frontier.Parts                   // that are not done
-	mu      sync.Mutex                       // guards the fields below, and spooled
-	verdict                                  // on its request
-}
-
-// attempt is what an exchange keeps of a job's request.
-type attempt struct {
-	prepared   bool              // it has passed the middlewares
-	announced  bool              // RequestStarted was called for its download
-	flown      bool              // the cache knows that it is seen
-	sends      atomic.Bool       // its user code has sent an item or a request
-	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
+	// What the exchange keeps.
+	prepared  bool        // it has passed the middlewares
+	announced bool        // RequestStarted was called for its download
+	flown     bool        // the cache knows that it is in flight
+	sends     atomic.Bool // its user code has sent an item or a request
+	// of the robots.txt that it asks for, which the engine has asked for because of it; or nil
+	copy       *Response
 	loan       *loan.Loan        // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
 	theirs     *asking           // for its download; nil: to be made
-}
 
-// verdict is what becomes of a request.
-type verdict struct {
-	outcome Outcome // 0: undecided, it goes back to the cache
-	sealed  bool    // it stays undecided: something of it was lost because the crawl ends
-	reason  string
+	// Inline requests.
+	inCall *frontier.Call[*job] // that an inline request belongs to
+	calls  frontier.Calls[*job] // for which the job stays open
+	place  frontier.Place       // among the parsers, which is lent while they wait
+
+	fields atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
+	died   *HandleError                     // it is given up because the process died with it too often
+	parts  frontier.Parts                   // that are not done
+
+	mu      sync.Mutex  // guards the fields below
+	spooled []*Response // of its inline requests: their files are removed when it ends
+	outcome Outcome     // of its request; 0: undecided, it goes back to the cache
+	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
+	reason  string      // of the outcome
 	status  int         // of its response
 	retry   *RetryError // it goes back to the cache, to run again
 	lost    error       // why an item of it could not be sent
-}
-
-// fetching is what a job has to do with inline requests.
-type fetching struct {
-	inCall  *frontier.Call[*job] // that an inline request belongs to
-	calls   frontier.Calls[*job] // for which the job stays open
-	place   frontier.Place       // among the parsers, which is lent while they wait
-	spooled []*Response          // of its inline requests: their files are removed when it ends; the job's mutex guards it
 }
 
 // next is how a job goes on after a step.
@@ -106,10 +97,10 @@ func (j *job) begin(ctx *Context, run inRun, work context.Context) {
 
 // jobOf returns the job of a Context, nil outside a run.
 func jobOf(c *Context) *job {
-	if of, ok := c.run.(interface{ ofRun() *job }); ok {
-		return of.ofRun()
+	if c.run == nil {
+		return nil
 	}
-	return nil
+	return c.run.ofRun()
 }
 
 func (j *job) ofRun() *job { return j }
@@ -122,8 +113,8 @@ func (j *job) root() *job {
 	return j
 }
 
-// openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled already, or is
-// lost.
+// openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled
+// already, or is lost.
 func (j *job) openToSend() bool {
 	if !j.parts.Open() {
 		return false
@@ -196,8 +187,8 @@ func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
 // Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
 func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 
-// run runs user code of the job that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
-// more because the crawl gives up.
+// run runs user code of the job that the watch keeps an eye on. It returns false if the code was abandoned, or must not
+// run any more because the crawl gives up.
 func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 	call := &j.call
 	if call.GivenUp() {
@@ -214,7 +205,8 @@ func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 	return w.Run(call, string(at), nil, code)
 }
 
-// requestInbox receives requests from user code. It holds the batch that they are accepted with, so that each page makes one object less.
+// requestInbox receives requests from user code. It holds the batch that they are accepted with, so that each page
+// makes one object less.
 type requestInbox struct {
 	inbox.Inbox[*Context, *batch]
 	batch batch
@@ -225,8 +217,8 @@ func (in *requestInbox) init(to *acceptor, from emission, room int) {
 	in.Init(&in.batch, room)
 }
 
-// How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made for each page,
-// of code that seldom sends.
+// How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made
+// for each page, of code that seldom sends.
 const inboxBuffer, lateBuffer = 64, 16
 
 // fence follows the last request that was sent: when it arrives, all before it have been accepted.
@@ -248,8 +240,8 @@ func (j *job) requests(to *acceptor) chan<- *Context {
 	return j.inbox.C
 }
 
-// lateRequests is requests for code that seldom sends anything and does not take long: the watch starts the receiver if it does, or
-// else closeRequests receives what there is.
+// lateRequests is requests for code that seldom sends anything and does not take long: the watch starts the receiver if
+// it does, or else closeRequests receives what there is.
 func (j *job) lateRequests(to *acceptor) chan<- *Context {
 	in := &j.quiet
 	if in.C != nil {
@@ -289,59 +281,5 @@ const (
 	itemRow
 )
 
-// emission says where a request comes from.
-type emission struct {
-	parent   *job           // whose callback sent it; nil for seeds
-	by       *guard.Call    // that callback: what it sends after it was given up is refused; nil for seeds
-	failed   *failedRequest // what has failed, and its ErrorHandler sent it: sending itself again is a retry
-	why      error
-	redirect bool // the target of a redirect of parent
-	again    bool // and the chain of redirects has asked for it before: it is no duplicate
-}
-
-// known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as when a session is
-// over and each page leads to the login, so it is counted by itself.
-func (from emission) known() string {
-	if from.redirect {
-		return "redirect"
-	}
-	return ""
-}
-
 // emission says that a request comes from the job's own callback.
 func (j *job) emission() emission { return emission{parent: j, by: &j.call} }
-
-// failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed again.
-type failedRequest struct {
-	request        *Request
-	depth, attempt int
-	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
-}
-
-// refusals ends emissions that were refused, one after the other. Those that are refused while the ErrorHandlers of another one run wait
-// for their turn, so that a handler whose own requests are refused neither recurses nor starts goroutines without end.
-type refusals struct {
-	mu      sync.Mutex // guards the fields below
-	waiting []func()
-	running bool
-}
-
-// end ends an emission, and those that come of it; or leaves it to the call that is at work.
-func (f *refusals) end(emission func()) {
-	f.mu.Lock()
-	f.waiting = append(f.waiting, emission)
-	if f.running {
-		f.mu.Unlock()
-		return
-	}
-	f.running = true
-	for len(f.waiting) > 0 {
-		next := f.waiting[0]
-		f.waiting = f.waiting[1:]
-		f.mu.Unlock()
-		next()
-		f.mu.Lock()
-	}
-	f.running = false
-	f.mu.Unlock()
-}

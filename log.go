@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -17,21 +16,10 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// The log of a crawl says at info level that it begins, once a minute how far it is, when it is asked to stop, and at the end what
-// became of its requests. Failures are warnings, panics errors; of one stage and cause the first three have a line each, the others are
-// counted with the next line of progress. Debug level adds a line for the end of each request.
-
-// EngineWithQuiet logs only warnings and errors, not the start, progress and result of the crawl. To log less, set the
-// level of your own logger.
-func EngineWithQuiet() EngineOption {
-	return func(e *SpiderEngine) { e.config.log.Quiet = true }
-}
-
-// EngineWithSlog makes the engine log to l, with the same lines and fields as [EngineWithLogger], which is used if both are
-// given. A nil l means the default: info level and above, to stderr.
-func EngineWithSlog(l *slog.Logger) EngineOption {
-	return func(e *SpiderEngine) { e.config.log.Slog = l }
-}
+// The log of a crawl says at info level that it begins, once a minute how far it is, when it is asked to stop, and at
+// the end what became of its requests. Failures are warnings, panics errors; of one stage and cause the first three
+// have a line each, the others are counted with the next line of progress. Debug level adds a line for the end of each
+// request.
 
 // begins logs that the crawl begins, and what bounds it.
 func (rp *reporter) begins(state State, spider SpiderInterface) {
@@ -54,9 +42,11 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 		what += report.Count(int64(n), "seed") + ", "
 	}
 	p, l := rp.cfg.Politeness, rp.cfg.Limits
-	manners := report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil, IgnoreRobots: p.IgnoreRobots}
+	manners := report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil,
+		IgnoreRobots: p.IgnoreRobots}
 	bounds := report.Bounds{
-		Counts:    []report.Tally{{Name: "Pages", Count: int64(l.Pages)}, {Name: "Items", Count: int64(l.Items)}, {Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
+		Counts: []report.Tally{{Name: "Pages", Count: int64(l.Pages)}, {Name: "Items", Count: int64(l.Items)},
+			{Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
 		OnlySeeds: l.Depth == OnlySeeds, Time: l.Time, Bytes: l.Bytes,
 	}
 	rp.log.Info(what + manners.Words() + ", " + bounds.Words() + " (tegenaria " + Version + ")")
@@ -91,8 +81,8 @@ func (rp *reporter) sample() report.Sample {
 	n := rp.ledger.Counts()
 	pages, _, _ := rp.counters.Responses()
 	s := report.Sample{
-		At: time.Since(rp.stop.began), Pages: pages, Items: rp.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
-		Failed: rp.counters.Errors.Load(), Retried: rp.counters.Retries.Load(),
+		At: time.Since(rp.stop.began), Pages: pages, Items: rp.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed,
+		InFlight: n.InFlight, Failed: rp.counters.Errors.Load(), Retried: rp.counters.Retries.Load(),
 	}
 	if top := rp.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
 		slot := top[0]
@@ -128,7 +118,8 @@ func (rp *reporter) whyStopped() string {
 func (rp *reporter) ended(reason string, summary Summary, sentItems bool, queries []page.Unmatched) {
 	s := summary.Stats
 	e := report.Ended{
-		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
+		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses,
+		Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
 		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(),
 		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
 		Unfilled: report.Unfilled(rp.fields.Counts(), s.ItemScraped),
@@ -153,14 +144,16 @@ func (rp *reporter) ended(reason string, summary Summary, sentItems bool, querie
 		e.Statuses = append(e.Statuses, report.Tally{Name: strconv.Itoa(status), Count: n})
 	}
 	// Where a parser has failed, or the error of Run or CloseSpider says what was wrong, no item is no surprise.
-	if s.Reasons["failed: parse"] == 0 && !rp.stop.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
+	if s.Reasons["failed: parse"] == 0 && !rp.stop.ending.Insisted() && e.Reason != lifecycle.Cancelled &&
+		e.Reason != lifecycle.Broken {
 		e.Itemless, e.Example = rp.itemless(sentItems)
 	}
 	for _, q := range queries {
 		if q.Pages == 1 && e.Items > 0 { // it asked whether something is there, or the run had one such page left
 			continue
 		}
-		e.Unmatched = append(e.Unmatched, report.Query{Kind: q.Language.String(), Text: q.Text, Pages: q.Pages, Example: urlx.Redact(q.Example)})
+		e.Unmatched = append(e.Unmatched,
+			report.Query{Kind: q.Language.String(), Text: q.Text, Pages: q.Pages, Example: urlx.Redact(q.Example)})
 	}
 	for _, f := range summary.Feeds {
 		e.Feeds = append(e.Feeds, report.Feed(f))

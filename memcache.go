@@ -77,13 +77,15 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 // entry returns the record as a store keeps it.
 func (r *Record) entry() cache.Stored {
 	return cache.Stored{
-		Waiting:   cache.Waiting{Key: r.Key, Slot: r.Slot, Priority: r.Priority, Depth: r.Depth, Attempt: r.Attempt, Seq: r.Seq, Parent: [4]byte(r.Parent[:4]), Data: r.Data},
+		Waiting: cache.Waiting{Key: r.Key, Slot: r.Slot, Priority: r.Priority, Depth: r.Depth, Attempt: r.Attempt,
+			Seq: r.Seq, Parent: [4]byte(r.Parent[:4]), Data: r.Data},
 		NotBefore: r.NotBefore, Live: r.Live,
 	}
 }
 
 // verdicts are those of a store in the words of this package.
-var verdictOf = [...]Verdict{cache.Queued: VerdictNew, cache.Delayed: VerdictLater, cache.Refused: VerdictRefused, cache.Known: VerdictKnown}
+var verdictOf = [...]Verdict{cache.Queued: VerdictNew, cache.Delayed: VerdictLater, cache.Refused: VerdictRefused,
+	cache.Known: VerdictKnown}
 
 // Next is described at [CacheInterface].
 func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, SlotState, error) {
@@ -102,7 +104,8 @@ func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, Slo
 		var parent Key
 		copy(parent[:], e.Parent[:])
 		records = append(records, Record{
-			Key: e.Key, Parent: parent, Slot: slot, Priority: e.Priority, Depth: e.Depth, Attempt: e.Attempt, Seq: e.Seq, Data: e.Data, Live: e.Live,
+			Key: e.Key, Parent: parent, Slot: slot, Priority: e.Priority, Depth: e.Depth, Attempt: e.Attempt,
+			Seq: e.Seq, Data: e.Data, Live: e.Live,
 		})
 	}
 	return records, m.slot(slot), nil
@@ -198,8 +201,8 @@ func (m *memoryCache) Counters(context.Context) (map[string]int64, error) {
 // Close does nothing: memory has no owner but the collector.
 func (m *memoryCache) Close() error { return nil }
 
-// QueueFullError ends a run whose memory cache has reached Limits.QueueBytes. Before that, the cache refuses requests of a host
-// that holds more than its share.
+// QueueFullError ends a run whose memory cache has reached Limits.QueueBytes. Before that, the cache refuses requests
+// of a host that holds more than its share.
 type QueueFullError struct{ Limit int64 }
 
 // Error names limit and remedy.

@@ -2,15 +2,11 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
 // MiddlewaresInterface sees each request before the download and each response after it. Requests pass
@@ -42,17 +38,18 @@ type ErrorMiddleware interface {
 	ProcessError(ctx *Context, err error, req chan<- *Context) error
 }
 
-// RequestFilter is an optional interface of middlewares: it is called for every request that is about to be
-// accepted (seeds, children, redirect targets, Fetch), before deduplication, so a request that it refuses is never
-// queued, and, with a request without a parent, for every document to which an action of package browser leads ([Network]). It may change the request, including its Priority. It must not block. An error ends the request as filtered,
-// with the error's text (or that of [IgnoreRequest]) as reason; parent is nil for seeds. It is called concurrently.
-// With such a middleware a request is allocated for each link, even for duplicates.
+// RequestFilter is an optional interface of middlewares: it is called for every request that is about to be accepted
+// (seeds, children, redirect targets, Fetch), before deduplication, so a request that it refuses is never queued, and,
+// with a request without a parent, for every document to which an action of package browser leads ([Network]). It may
+// change the request, including its Priority. It must not block. An error ends the request as filtered, with the
+// error's text (or that of [IgnoreRequest]) as reason; parent is nil for seeds. It is called concurrently. With such a
+// middleware a request is allocated for each link, even for duplicates.
 type RequestFilter interface {
 	AcceptRequest(parent *Response, r *Request) error
 }
 
-// InternalMiddleware is an optional interface of middlewares. A middleware whose SeesInternal returns true also processes
-// the engine's own requests, the ones for robots.txt. SeesInternal is called once for each run.
+// InternalMiddleware is an optional interface of middlewares. A middleware whose SeesInternal returns true also
+// processes the engine's own requests, the ones for robots.txt. SeesInternal is called once for each run.
 //
 // A request for robots.txt passes ProcessRequest and ProcessResponse like any other, with these differences:
 //
@@ -62,11 +59,11 @@ type RequestFilter interface {
 //   - Requests that the middleware sends to the channel req are discarded, and its Context cannot Fetch.
 //   - If the middleware returns an error, the page's request that needed robots.txt fails with it.
 //
-// A middleware may answer the request itself by setting ctx.DownloadResult, and may change the response of the site. The
-// engine obeys the response as the last middleware leaves it. An empty robots.txt allows everything, so the engine does
-// not accept emptiness by mistake: a 2xx response without a body fails with a [*RobotsAnswerError] if a middleware made
-// it or removed its body, and so does a redirect that a middleware made without a Location. To say that a site has no
-// rules, answer with status 404 or 204, or with the header "Content-Length: 0".
+// A middleware may answer the request itself by setting ctx.DownloadResult, and may change the response of the site.
+// The engine obeys the response as the last middleware leaves it. An empty robots.txt allows everything, so the engine
+// does not accept emptiness by mistake: a 2xx response without a body fails with a [*RobotsAnswerError] if a middleware
+// made it or removed its body, and so does a redirect that a middleware made without a Location. To say that a site has
+// no rules, answer with status 404 or 204, or with the header "Content-Length: 0".
 type InternalMiddleware interface {
 	SeesInternal() bool
 }
@@ -101,97 +98,10 @@ func (m Middlewares) sorted() Middlewares {
 	return sorted
 }
 
-// requestFilters are the RequestFilters of a run.
-type requestFilters []RequestFilter
-
-// ask asks all of them, until one refuses the request. err is its error, unless that is ErrIgnoreRequest or it panics.
-func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
-	for _, f := range filters {
-		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
-		switch {
-		case err == nil:
-			continue
-		case errors.Is(err, ErrIgnoreRequest):
-			return refuse(Filtered, ignoreReason(err)), nil
-		case isA[*PanicError](err):
-			return &refusal{Failed, "accept", &stackError{err, stack}}, nil
-		}
-		return refuse(Filtered, err.Error()), err
-	}
-	return nil, nil
-}
-
-// warnings are about middlewares and pipelines that are registered more than once: each of them works on every request or item, so
-// that it is done twice.
-func (cfg *config) warnings() (texts []string) {
-	for _, field := range cfg.undone {
-		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the option once, with all fields")
-	}
-	var twice typecheck.Repeated
-	for _, m := range cfg.middlewares {
-		name, _ := askName(m)
-		twice.Add(name, m)
-	}
-	if parts := twice.Words(); len(parts) > 0 {
-		text := "middlewares of the same name are registered, and each of them works on every request: " + strings.Join(parts, ", ") +
-			"; leave one out, or give them different names (GetName)"
-		if len(parts) > 1 {
-			text += "; register middleware.Standard() only once"
-		}
-		texts = append(texts, text)
-	}
-	twice = typecheck.Repeated{}
-	for _, p := range cfg.pipelines {
-		twice.Add("", p)
-	}
-	if parts := twice.Words(); len(parts) > 0 {
-		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
-	}
-	return texts
-}
-
 // askName asks a part for its name, which is none if that panics.
 func askName(part interface{ GetName() string }) (name string, err error) {
 	_, err = guard.Protect(func() error { name = part.GetName(); return nil })
 	return name, err
-}
-
-// DownloaderFunc is a [Downloader] made of a func: one that drives a browser, say, or reads pages from an archive.
-//
-//	engine.RegisterDownloader("archive", tegenaria.DownloaderFunc(func(ctx context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
-//		body, err := os.ReadFile(archive + url.PathEscape(r.Url))
-//		return tegenaria.NewResponse(r, 200, nil, body), err
-//	}))
-//
-// The func returns the response of r, made by [NewResponse], whatever its status is; or an error, which is the failure of the
-// request; or both for a body that was cut off. It follows no redirects: the engine does. It may block, and must return when ctx, which is the request's
-// [*Context], is done: at the latest when the request's timeout is over. It is called concurrently, and must not change r. Status codes
-// of 400 and over reach the parser only if they are allowed, as with the default downloader.
-type DownloaderFunc func(ctx context.Context, r *Request) (*Response, error)
-
-var _ Downloader = DownloaderFunc(nil)
-
-// Download calls the func, and sends what it returns.
-func (f DownloaderFunc) Download(ctx *Context, result chan<- *Context) {
-	resp, err := f(ctx, ctx.Request)
-	if resp == nil && err == nil {
-		err = errors.New("the DownloaderFunc returned neither a response nor an error")
-	}
-	ctx.downloaded(resp, err)
-	result <- ctx
-}
-
-// downloaded sets the result of a download.
-func (c *Context) downloaded(resp *Response, err error) {
-	c.DownloadResult = &RequestResult{Response: resp}
-	if err != nil {
-		c.DownloadResult.Error = &HandleError{CtxId: c.CtxId, Err: err, Request: c.Request, Response: resp, Stage: StageDownload}
-	}
-}
-
-// CheckStatus allows codes below 400 and those of the list.
-func (f DownloaderFunc) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
-	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
 }
 
 // MiddlewareFuncs is a middleware made of funcs:
@@ -204,12 +114,15 @@ func (f DownloaderFunc) CheckStatus(statusCode uint64, allowStatus []uint64) boo
 //		},
 //	})
 //
-// A func that is nil does nothing; one of them must be there, or Run fails. The funcs may be called concurrently. For the other abilities of a
-// middleware, such as [RequestFilter], [Opener] and [Closer], write a type: it may embed a MiddlewareFuncs.
+// A func that is nil does nothing; one of them must be there, or Run fails. The funcs may be called concurrently. For
+// the other abilities of a middleware, such as [RequestFilter], [Opener] and [Closer], write a type: it may embed a
+// MiddlewareFuncs.
 type MiddlewareFuncs struct {
-	Name     string                                                   // GetName: names the middleware in messages
-	Internal bool                                                     // SeesInternal of [InternalMiddleware]: it also sees the requests for robots.txt
-	Priority int                                                      // GetPriority: the smaller, the nearer to the queue
+	Name string // GetName: names the middleware in messages
+	// SeesInternal of [InternalMiddleware]: it also sees the requests for robots.txt
+	Internal bool
+	// GetPriority: the smaller, the nearer to the queue
+	Priority int
 	Request  func(ctx *Context) error                                 // ProcessRequest
 	Response func(ctx *Context, req chan<- *Context) error            // ProcessResponse
 	Error    func(ctx *Context, err error, req chan<- *Context) error // ProcessError of [ErrorMiddleware]

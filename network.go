@@ -15,49 +15,52 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Network is the way to the network that a run gives to a part that makes connections of its own, such as a downloader that
-// drives a browser. A connection that it makes is checked like those of the engine's own downloader.
+// Network is the way to the network that a run gives to a part that makes connections of its own, such as a downloader
+// that drives a browser. A connection that it makes is checked like those of the engine's own downloader.
 //
-// A page that a browser loads makes requests of its own: for scripts, for data, for frames. The engine does not see them.
-// The part asks Robots and PausedUntil before it sends such a sub-request, and reports to Refused that a host has too much to do.
-// These methods take absolute http and https URLs, and may be called concurrently.
+// A page that a browser loads makes requests of its own: for scripts, for data, for frames. The engine does not see
+// them. The part asks Robots and PausedUntil before it sends such a sub-request, and reports to Refused that a host has
+// too much to do. These methods take absolute http and https URLs, and may be called concurrently.
 type Network interface {
-	// Dial connects to a host:port; network is "tcp". It resolves the host with the engine's resolver and checks the addresses that
-	// it is about to dial, after the look-up: special-purpose addresses are refused with a [*PrivateAddressError], except those of
-	// Politeness.AllowPrivate and the loopback addresses that seeds have named. Limits.Connect bounds the attempt at each address,
-	// and ctx bounds the whole call.
+	// Dial connects to a host:port; network is "tcp". It resolves the host with the engine's resolver and checks the
+	// addresses that it is about to dial, after the look-up: special-purpose addresses are refused with a
+	// [*PrivateAddressError], except those of Politeness.AllowPrivate and the loopback addresses that seeds have named.
+	// Limits.Connect bounds the attempt at each address, and ctx bounds the whole call.
 	//
-	// The caller closes the connection. Those that are still open when the run is over are closed then, and Dial fails from
-	// then on. It may be called concurrently. The engine does not count these connections, and no delay applies to them:
-	// politeness is about requests, which the caller has from the engine.
+	// The caller closes the connection. Those that are still open when the run is over are closed then, and Dial fails
+	// from then on. It may be called concurrently. The engine does not count these connections, and no delay applies to
+	// them: politeness is about requests, which the caller has from the engine.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 
 	// UserAgent returns what the engine sends as User-Agent with requests that have none, see Politeness.UserAgent.
 	UserAgent() string
 
-	// Robots returns nil if robots.txt allows a sub-request, or need not be obeyed (Politeness.IgnoreRobots). If the engine does not
-	// know the file of the URL's origin, it is fetched by the default downloader, without a wait for the host's turn; Robots waits
-	// for that. The error is a [*RobotsError] if the URL is forbidden, and also while the file cannot be read because of server
-	// errors: a sub-request does not wait for the next attempt. It is a [*RobotsUnreachableError] if the host cannot be reached, a
-	// [*RequestError] if the URL is not one of http or https, and the cause of ctx if that has ended.
+	// Robots returns nil if robots.txt allows a sub-request, or need not be obeyed (Politeness.IgnoreRobots). If the
+	// engine does not know the file of the URL's origin, it is fetched by the default downloader, without a wait for
+	// the host's turn; Robots waits for that. The error is a [*RobotsError] if the URL is forbidden, and also while the
+	// file cannot be read because of server errors: a sub-request does not wait for the next attempt. It is a
+	// [*RobotsUnreachableError] if the host cannot be reached, a [*RequestError] if the URL is not one of http or
+	// https, and the cause of ctx if that has ended.
 	Robots(ctx context.Context, url string) error
 
-	// InScope reports whether the allowed domains of the run (EngineWithAllowedDomains) contain a URL, and no [RequestFilter] refuses a
-	// request for it, which has no parent. The part asks before a page goes to another document, not about scripts and data.
+	// InScope reports whether the allowed domains of the run (EngineWithAllowedDomains) contain a URL, and no
+	// [RequestFilter] refuses a request for it, which has no parent. The part asks before a page goes to another
+	// document, not about scripts and data.
 	InScope(url string) bool
 
-	// PausedUntil returns when the host of a URL may be asked again, if it has refused requests and is given a pause; the zero time
-	// if it may be asked now. The pause is that of the host's slot, see [Politeness]; the delay between requests is not part of it.
+	// PausedUntil returns when the host of a URL may be asked again, if it has refused requests and is given a pause;
+	// the zero time if it may be asked now. The pause is that of the host's slot, see [Politeness]; the delay between
+	// requests is not part of it.
 	PausedUntil(url string) time.Time
 
-	// Refused reports the answer to a sub-request; retryAfter is its Retry-After field, or empty. With the status 429 or 503 the host
-	// is given a pause, as by the answer to any other request. Other answers have no effect.
+	// Refused reports the answer to a sub-request; retryAfter is its Retry-After field, or empty. With the status 429
+	// or 503 the host is given a pause, as by the answer to any other request. Other answers have no effect.
 	Refused(url string, status int, retryAfter string)
 }
 
-// NetworkUser is an optional interface of any registered part that makes connections of its own. UseNetwork is called once in each
-// run, after Open if the part is an [Opener] too, and before the first request. It must not block. The Network is of no use
-// after the run.
+// NetworkUser is an optional interface of any registered part that makes connections of its own. UseNetwork is called
+// once in each run, after Open if the part is an [Opener] too, and before the first request. It must not block. The
+// Network is of no use after the run.
 //
 //	func (d *Downloader) UseNetwork(n tegenaria.Network) {
 //		d.client.Transport = &http.Transport{DialContext: n.Dial}
@@ -151,8 +154,8 @@ func (n network) slotOf(url string) (string, error) {
 	return n.acceptor.slotOf(r, host), nil
 }
 
-// errand is the job of a sub-request that asks for a robots.txt. It is no request of the crawl: it is neither counted nor settled, and
-// holds nothing of the frontier.
+// errand is the job of a sub-request that asks for a robots.txt. It is no request of the crawl: it is neither counted
+// nor settled, and holds nothing of the frontier.
 type errand struct {
 	job
 	robots robotsGate
@@ -164,18 +167,11 @@ func (e *errand) Slow(string, time.Duration) {}
 // Abandon lets others ask for the file.
 func (e *errand) Abandon(guard.Loss) { e.robots.abort(&e.job) }
 
-// PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
-// a cloud's metadata service and so on. No connection was made to it.
-//
-//	Host string     // as it is in the URL
-//	Addr netip.Addr // the address of the host
-type PrivateAddressError = fetch.PrivateAddressError
-
-// IsPublicAddr reports whether the default downloader dials an address without permission by
-// Politeness.AllowPrivate: the address is a unicast address of the public internet, outside the special-purpose ranges of
-// the IANA registries (RFC 6890); and if it is an IPv6 address that a translator or tunnel forwards to an
-// IPv4 address, that address is public too. An invalid address is not public. It is for programs with their own http.Client
-// (EngineWithHTTPClient), whose dialer has to check the addresses that it dials.
+// IsPublicAddr reports whether the default downloader dials an address without permission by Politeness.AllowPrivate:
+// the address is a unicast address of the public internet, outside the special-purpose ranges of the IANA registries
+// (RFC 6890); and if it is an IPv6 address that a translator or tunnel forwards to an IPv4 address, that address is
+// public too. An invalid address is not public. It is for programs with their own http.Client (EngineWithHTTPClient),
+// whose dialer has to check the addresses that it dials.
 func IsPublicAddr(addr netip.Addr) bool {
 	return fetch.IsPublic(addr)
 }

@@ -5,16 +5,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
-	"runtime"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/net/http/httpguts"
 
-	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
@@ -48,7 +48,8 @@ type config struct {
 	parsers       []namedParser
 	collect       func(ctx context.Context, item *ItemMeta) error // of Crawl
 	collected     *typecheck.Check                                // of what that sees
-	undone        []string                                        // fields of options that were set, and that a later option of the same name has left out
+	// fields of options that were set, and that a later option of the same name has left out
+	undone []string
 }
 
 // EngineWithSchedulerNum sets how many parsers run at once (default: the number of CPUs).
@@ -56,8 +57,8 @@ func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.SchedulerNum = schedulerNum }
 }
 
-// EngineWithReadCacheNum sets how many workers read the cache at once (default 1). More than one helps only if the cache is
-// slow to read. The memory cache is fast and serves one reader at a time.
+// EngineWithReadCacheNum sets how many workers read the cache at once (default 1). More than one helps only if the
+// cache is slow to read. The memory cache is fast and serves one reader at a time.
 func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.ReadCacheNum = cacheReadNum }
 }
@@ -95,7 +96,8 @@ func EngineWithCache(c CacheInterface) EngineOption {
 	return func(e *SpiderEngine) { e.config.cache = c }
 }
 
-// EngineWithPoliteness sets delays, concurrency per host, robots.txt and the user agent. See [Politeness] for the defaults.
+// EngineWithPoliteness sets delays, concurrency per host, robots.txt and the user agent. See [Politeness] for the
+// defaults.
 func EngineWithPoliteness(p Politeness) EngineOption {
 	return func(e *SpiderEngine) {
 		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithPoliteness: ", e.config.Politeness, p)...)
@@ -120,14 +122,15 @@ func EngineWithErrorHandler(h func(spider SpiderInterface, err *HandleError)) En
 	return func(e *SpiderEngine) { e.config.errorHandler = h }
 }
 
-// EngineWithEvents adds funcs that are called when something happens, after those of earlier options. A panic in one does not keep
-// the others from being called.
+// EngineWithEvents adds funcs that are called when something happens, after those of earlier options. A panic in one
+// does not keep the others from being called.
 func EngineWithEvents(events Events) EngineOption {
 	return func(e *SpiderEngine) { e.config.events = e.config.events.and(events) }
 }
 
-// EngineWithLogger sets the logger (default: info level and above, to stderr). Info level has the start, progress and result
-// of the crawl; debug level adds a line for each request. [EngineWithSlog] takes a logger of log/slog, [EngineWithQuiet] logs less.
+// EngineWithLogger sets the logger (default: info level and above, to stderr). Info level has the start, progress and
+// result of the crawl; debug level adds a line for each request. [EngineWithSlog] takes a logger of log/slog,
+// [EngineWithQuiet] logs less.
 func EngineWithLogger(logger *logrus.Logger) EngineOption {
 	return func(e *SpiderEngine) { e.config.log.Logrus = logger }
 }
@@ -145,28 +148,29 @@ func EngineWithLimits(l Limits) EngineOption {
 	}
 }
 
-// EngineWithHTTPClient makes the default downloader use this client; only its following of redirects is switched off. The
-// client's transport is responsible for refusing private addresses and malformed responses. Together with
+// EngineWithHTTPClient makes the default downloader use this client; only its following of redirects is switched off.
+// The client's transport is responsible for refusing private addresses and malformed responses. Together with
 // [EngineWithDownloader], which replaces the default downloader, it is a mistake.
 func EngineWithHTTPClient(client *http.Client) EngineOption {
 	return func(e *SpiderEngine) { e.config.client = client }
 }
 
-// EngineWithTLSConfig sets the TLS configuration of the default downloader, for servers and https proxies: your own root
-// certificates, client certificates, minimum version (default, or nil: the system's roots, TLS 1.2 and newer, no client
-// certificate). The config is cloned. Its NextProtos are the protocols offered (nil: HTTP/2 and HTTP/1.1), so
+// EngineWithTLSConfig sets the TLS configuration of the default downloader, for servers and https proxies: your own
+// root certificates, client certificates, minimum version (default, or nil: the system's roots, TLS 1.2 and newer, no
+// client certificate). The config is cloned. Its NextProtos are the protocols offered (nil: HTTP/2 and HTTP/1.1), so
 // []string{"http/1.1"} switches HTTP/2 off; connections to proxies always use HTTP/1.1. A ServerName in it is used for
 // every server.
 //
-// Together with [EngineWithHTTPClient] or [EngineWithDownloader], which make their own TLS connections, it is a mistake.
+// Together with [EngineWithHTTPClient] or [EngineWithDownloader], which make their own TLS connections, it is a
+// mistake.
 func EngineWithTLSConfig(config *tls.Config) EngineOption {
 	config = config.Clone()
 	return func(e *SpiderEngine) { e.config.tls = config }
 }
 
 // EngineWithSecretHeaders names request headers that are removed when a redirect leads to another scheme, host or port.
-// Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and all headers that begin with Proxy- are always removed. Case
-// does not matter. All other headers are sent to the redirect's target, as in net/http.
+// Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and all headers that begin with Proxy- are always removed.
+// Case does not matter. All other headers are sent to the redirect's target, as in net/http.
 func EngineWithSecretHeaders(names ...string) EngineOption {
 	return func(e *SpiderEngine) { e.config.SecretHeaders = slices.Clone(names) }
 }
@@ -224,90 +228,6 @@ func allowedDomains(domains []string) (*urlx.HostSet, error) {
 	return set, errors.Join(errs...)
 }
 
-// Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
-type Status = lifecycle.Status
-
-// The statuses of an engine.
-const (
-	StatusUninitialized = lifecycle.Uninitialized
-	StatusInitializing  = lifecycle.Initializing
-	StatusInitialized   = lifecycle.Initialized
-	StatusStarting      = lifecycle.Starting
-	StatusStarted       = lifecycle.Started
-	StatusStopping      = lifecycle.Stopping
-	StatusStopped       = lifecycle.Stopped
-	StatusPaused        = lifecycle.Paused
-)
-
-// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
-// [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
-// nothing except the job of a durable cache, and two engines share nothing.
-//
-// All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
-type SpiderEngine struct {
-	mu     sync.Mutex // guards the fields below
-	config config
-	crawl  any      // the *crawl that is on, nil if none: options and parts know nothing of it
-	last   *Summary // of the newest run that has ended
-
-	errs report.Subscriptions // of ErrorChan
-	life lifecycle.Machine
-}
-
-// NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
-func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
-	e := &SpiderEngine{config: config{Settings: Settings{
-		SchedulerNum:    uint(runtime.GOMAXPROCS(0)),
-		ReadCacheNum:    1,
-		Concurrency:     16,
-		ItemConcurrency: 16,
-		UniqueReq:       true,
-		Grace:           20 * time.Second,
-		FailFast:        true,
-	}}}
-	for i, opt := range opts {
-		e.config.nilOptions.addIf(opt == nil, "engine option %d is nil; leave it out", i+1)
-		if opt != nil {
-			opt(e)
-		}
-	}
-	return e
-}
-
-// RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run reports.
-func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
-	e.register(func(cfg *config) { cfg.spiders = append(cfg.spiders, s...) })
-}
-
-// RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
-func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
-	e.register(func(cfg *config) { cfg.middlewares = append(cfg.middlewares, m...) })
-}
-
-// RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
-func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
-	e.register(func(cfg *config) { cfg.pipelines = append(cfg.pipelines, p...) })
-}
-
-// RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
-// one name share the load: the least busy and healthiest gets the next request.
-func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
-	e.register(func(cfg *config) { cfg.downloaders = append(cfg.downloaders, namedDownloader{name, d}) })
-}
-
-// RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
-// RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
-func (e *SpiderEngine) RegisterParser(name string, p Parser) {
-	e.register(func(cfg *config) { cfg.parsers = append(cfg.parsers, namedParser{name, p}) })
-}
-
-// register adds parts for the runs to come.
-func (e *SpiderEngine) register(add func(cfg *config)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	add(&e.config)
-}
-
 func (cfg config) clone() config {
 	cfg.spiders = slices.Clone(cfg.spiders)
 	cfg.middlewares = slices.Clone(cfg.middlewares)
@@ -315,4 +235,131 @@ func (cfg config) clone() config {
 	cfg.downloaders = slices.Clone(cfg.downloaders)
 	cfg.parsers = slices.Clone(cfg.parsers)
 	return cfg
+}
+
+// mistakes lists the options that make no sense.
+func (cfg *config) mistakes() error {
+	var errs mistakes
+	atLeastOne := func(option string, n int) { errs.addIf(n < 1, "%s is %d; it must be 1 or more", option, n) }
+	atLeastOne("EngineWithSchedulerNum", int(cfg.SchedulerNum))
+	atLeastOne("EngineWithReadCacheNum", int(cfg.ReadCacheNum))
+	atLeastOne("EngineWithConcurrency", cfg.Concurrency)
+	atLeastOne("EngineWithItemConcurrency", cfg.ItemConcurrency)
+	errs = append(errs, cfg.nilOptions...)
+	errs.addIf(cfg.Grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.Grace)
+	errs.addIf(cfg.Politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil),
+		"Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
+	for _, name := range cfg.SecretHeaders {
+		errs.addIf(!httpguts.ValidHeaderFieldName(name), "EngineWithSecretHeaders: %q is no name of a header", name)
+	}
+	switch {
+	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
+		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))
+	case cfg.client != nil && cfg.tls != nil:
+		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which EngineWithHTTPClient replaces; set it in the client's Transport"))
+	}
+	return errors.Join(errs...)
+}
+
+// warnings are about middlewares and pipelines that are registered more than once: each of them works on every request
+// or item, so that it is done twice.
+func (cfg *config) warnings() (texts []string) {
+	for _, field := range cfg.undone {
+		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the option once, with all fields")
+	}
+	var twice typecheck.Repeated
+	for _, m := range cfg.middlewares {
+		name, _ := askName(m)
+		twice.Add(name, m)
+	}
+	if parts := twice.Words(); len(parts) > 0 {
+		text := "middlewares of the same name are registered, and each of them works on every request: " +
+			strings.Join(parts, ", ") +
+			"; leave one out, or give them different names (GetName)"
+		if len(parts) > 1 {
+			text += "; register middleware.Standard() only once"
+		}
+		texts = append(texts, text)
+	}
+	twice = typecheck.Repeated{}
+	for _, p := range cfg.pipelines {
+		twice.Add("", p)
+	}
+	if parts := twice.Words(); len(parts) > 0 {
+		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
+	}
+	return texts
+}
+
+// EngineWithDownloaderLayers puts layers around the engine's downloaders, its own as well as given ones: each download
+// passes through the first layer, which passes it on to the second one, and the last one passes it on to the request's
+// downloader. A layer sees the downloads of requests, of Fetch and of robots.txt, after the middlewares and the wait
+// for the slot, with the header fields that the middlewares have set. It keeps the contract of [Downloader]; usually it
+// calls next.Download with a channel of its own, looks at the result and sends it on. Its CheckStatus is not called:
+// that of the request's downloader decides. A layer may be an [Opener], a [Closer], a [Committer] and an [Answerer]. A
+// func that returns next adds no layer.
+//
+// Options that are given several times add up. The funcs are called once for each run.
+func EngineWithDownloaderLayers(layers ...func(next Downloader) Downloader) EngineOption {
+	return func(e *SpiderEngine) { e.config.layers = append(e.config.layers, layers...) }
+}
+
+// EngineWithSettings edits the settings that the options before it have made; options after it may change them again.
+// As in these options, a zero field of Politeness and Limits stands for the default. The func is called once, while the
+// engine is made. A nil func is a mistake that Run reports.
+func EngineWithSettings(edit func(s *Settings)) EngineOption {
+	if edit == nil {
+		return nil
+	}
+	return func(e *SpiderEngine) {
+		s := e.config.Settings.clone()
+		edit(&s)
+		e.config.Settings = s.clone()
+	}
+}
+
+// EngineWithQuiet logs only warnings and errors, not the start, progress and result of the crawl. To log less, set the
+// level of your own logger.
+func EngineWithQuiet() EngineOption {
+	return func(e *SpiderEngine) { e.config.log.Quiet = true }
+}
+
+// EngineWithSlog makes the engine log to l, with the same lines and fields as [EngineWithLogger], which is used if both
+// are given. A nil l means the default: info level and above, to stderr.
+func EngineWithSlog(l *slog.Logger) EngineOption {
+	return func(e *SpiderEngine) { e.config.log.Slog = l }
+}
+
+// EngineWithoutPipelines leaves out the pipelines that were registered before it, without opening or closing them. It
+// is for programs that look at a few pages with the options of a crawl, and must not write to its outputs.
+func EngineWithoutPipelines() EngineOption {
+	return func(e *SpiderEngine) { e.config.pipelines = nil }
+}
+
+// EngineWithFieldCounts counts the fields of all items that pass the pipelines, those built by hand too:
+// [FieldStats].Items and Filled. Without this option only the fields that [Response.Unmarshal] and [Each] fill are
+// counted; with false none are. Structs are counted by the rules of encoding/json, other items by the members of the
+// object that they become in JSON, which costs as much as writing it.
+func EngineWithFieldCounts(count bool) EngineOption {
+	return func(e *SpiderEngine) {
+		if e.config.fieldCounting = countNothing; count {
+			e.config.fieldCounting = countItems
+		}
+	}
+}
+
+// fieldCounting is what EngineWithFieldCounts says.
+type fieldCounting uint8
+
+const (
+	countExtracted fieldCounting = iota // the default
+	countItems                          // and items of all kinds
+	countNothing
+)
+
+// EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the
+// crawl gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the
+// third one returns without waiting for it.
+func EngineWithSignals() EngineOption {
+	return func(e *SpiderEngine) { e.config.signals = true }
 }

@@ -32,7 +32,8 @@ type output struct {
 	closed atomic.Bool  // written with mu
 }
 
-// sink is where an Output sends during a run. A method that returns false has taken nothing: the crawl is over, or the code was given up.
+// sink is where an Output sends during a run. A method that returns false has taken nothing: the crawl is over, or the
+// code was given up.
 type sink interface {
 	isOver() bool
 	isPlain() bool // references need no request object
@@ -44,10 +45,11 @@ type sink interface {
 	handOver()                    // references that are held back
 }
 
-// Handle makes a [Parser] from a func that reads a response and sends items and requests with an [Output]. T is the type of
-// its items. ctx is the request's context, r.Context(). If h returns an error, the request fails, unless the error
-// is one of those that steer the engine, such as [Retry] or [CloseSpider]. h is called concurrently for several pages.
-// Links that were seen before are recognised before a request is allocated for them. Handle of a nil h is a nil Parser.
+// Handle makes a [Parser] from a func that reads a response and sends items and requests with an [Output]. T is the
+// type of its items. ctx is the request's context, r.Context(). If h returns an error, the request fails, unless the
+// error is one of those that steer the engine, such as [Retry] or [CloseSpider]. h is called concurrently for several
+// pages. Links that were seen before are recognised before a request is allocated for them. Handle of a nil h is a nil
+// Parser.
 func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) error) Parser {
 	if h == nil {
 		return nil // a mistake like any nil parser
@@ -66,8 +68,8 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 
 var errNoResponse = errors.New("tegenaria: Handle: the Context has no response")
 
-// handled marks a parser as one that needs no channels: the parsers that it returns are closures of one literal, so they share
-// their code. Called with the probe they return made.
+// handled marks a parser as one that needs no channels: the parsers that it returns are closures of one literal, so
+// they share their code. Called with the probe they return made.
 //
 //go:noinline
 func handled(made *madeOf, p Parser) Parser {
@@ -101,22 +103,22 @@ func insideOf(p Parser) (h funcname.Func, ok bool) {
 	return made.h, ok
 }
 
-// Item sends an item to the pipelines. It blocks while they are busy. It returns [ErrOutputClosed] if the crawl is over:
-// return that error.
+// Item sends an item to the pipelines. It blocks while they are busy. It returns [ErrOutputClosed] if the crawl is
+// over: return that error.
 func (o *Output[T]) Item(v T) error {
 	return o.send(func() bool { return o.sendItem(&ItemMeta{CtxId: o.ctx.CtxId, Item: v}) })
 }
 
-// Request sends a request; its depth is that of this page plus one. It returns [ErrOutputClosed] if the crawl is over. If
-// the request is invalid, the request fails; Request itself returns nil.
+// Request sends a request; its depth is that of this page plus one. It returns [ErrOutputClosed] if the crawl is over.
+// If the request is invalid, the request fails; Request itself returns nil.
 func (o *Output[T]) Request(r *Request) error {
 	return o.send(func() bool { return o.sendRequest(r) })
 }
 
 // Follow sends a request for a link found in the page. The link is resolved as browsers do, with the page's <base>, and
 // its fragment is removed. The method is GET, or POST if the options give the request a body and no method. A link that
-// cannot be followed (empty, malformed, neither http nor https) is counted as filtered, and Follow returns nil: to send another
-// body to the page's own URL, name that URL. It returns [ErrOutputClosed] if the crawl is over.
+// cannot be followed (empty, malformed, neither http nor https) is counted as filtered, and Follow returns nil: to send
+// another body to the page's own URL, name that URL. It returns [ErrOutputClosed] if the crawl is over.
 func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
 	if len(opts) == 0 && o.plain() {
 		if !o.sink.follow(o.ctx.Response(), ref, &o.closed) {

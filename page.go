@@ -145,8 +145,8 @@ func (p *pages) fetch(v *visit) next {
 	return ends
 }
 
-// reserve waits until there is memory for what is likely to be made of the page, as a download waits for its body: the parser
-// and all that it calls wait for none. The error is that of a crawl that gives up.
+// reserve waits until there is memory for what is likely to be made of the page, as a download waits for its body: the
+// parser and all that it calls wait for none. The error is that of a crawl that gives up.
 func (p *pages) reserve(j *job) error {
 	resp := j.ctx.Response()
 	if resp == nil {
@@ -204,7 +204,9 @@ func (p *pages) runParser(j *job) {
 }
 
 // callParser returns when the parser has, and all that it sent is taken: also where it ends its goroutine.
-func (p *pages) callParser(j *job, parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func()) ([]byte, error) {
+func (p *pages) callParser(
+	j *job, parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func(),
+) ([]byte, error) {
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })

@@ -42,7 +42,7 @@ func (p *pageLoad) page(rng *rand.Rand) error {
 	j := c.pages.newVisit(Record{Slot: "a"})
 	defer c.fetcher.bodies.Release(&j.hold)
 	grow := func(n int64) error {
-		err := c.fetcher.bodies.Grow(c.work, &j.hold, n)
+		err := c.fetcher.bodies.Grow(c.stop.work, &j.hold, n)
 		used := c.fetcher.bodies.Used()
 		for most := p.most.Load(); used > most && !p.most.CompareAndSwap(most, used); {
 			most = p.most.Load()
@@ -60,7 +60,7 @@ func (p *pageLoad) page(rng *rand.Rand) error {
 	if err := grow(rng.Int64N(pagesMade)); err != nil {
 		return err
 	}
-	if err := c.pages.places.Acquire(c.work, &j.place); err != nil {
+	if err := c.pages.places.Acquire(c.stop.work, &j.place); err != nil {
 		return err
 	}
 	defer c.pages.places.Release(&j.place)
@@ -68,7 +68,7 @@ func (p *pageLoad) page(rng *rand.Rand) error {
 		c.pages.places.Lend(&j.place)
 		pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 		j.Add(10)
-		return c.pages.places.Reclaim(c.work, &j.place)
+		return c.pages.places.Reclaim(c.stop.work, &j.place)
 	}
 	pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 	return nil
@@ -77,7 +77,7 @@ func (p *pageLoad) page(rng *rand.Rand) error {
 // run drives so many pages with so many workers and parsers.
 func (p *pageLoad) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
-	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}}
+	c := &crawl{stop: stop{work: work, began: time.Now()}}
 	c.fetcher = &fetcher{gates: &gates{bodies: fetch.NewBudget(pagesBound, nil)}}
 	c.pages = &pages{stop: &c.stop, fetcher: c.fetcher, places: frontier.NewParsers(parsers, workers)}
 	p.c = c

@@ -16,17 +16,18 @@ import (
 // the item: [DropItem] as dropped; any other error as failed, and the ErrorHandlers are called. With
 // EngineWithFailFast(false) a failed item still passes the remaining pipelines.
 //
-// A pipeline may have a method Mistake() error: what it returns is reported when the engine is wired, with all other mistakes, and ends
-// the run before its first request.
+// A pipeline may have a method Mistake() error: what it returns is reported when the engine is wired, with all other
+// mistakes, and ends the run before its first request.
 type PipelinesInterface interface {
 	GetPriority() int
 	ProcessItem(spider SpiderInterface, item *ItemMeta) error
 }
 
-// ContextPipeline is an optional interface of pipelines: its ProcessItemContext is called instead of ProcessItem. ctx stands for
-// the page that the item was found on. Its Request and Response are those of the page and must not be changed. Its Fetch works as
-// in the parser of the page: the page is settled after the fetch. ctx is cancelled when the item leaves the pipelines, when
-// Limits.Callback is over (the time that Fetch takes does not count), when the item is abandoned, or when the crawl is cancelled.
+// ContextPipeline is an optional interface of pipelines: its ProcessItemContext is called instead of ProcessItem. ctx
+// stands for the page that the item was found on. Its Request and Response are those of the page and must not be
+// changed. Its Fetch works as in the parser of the page: the page is settled after the fetch. ctx is cancelled when the
+// item leaves the pipelines, when Limits.Callback is over (the time that Fetch takes does not count), when the item is
+// abandoned, or when the crawl is cancelled.
 type ContextPipeline interface {
 	PipelinesInterface
 	ProcessItemContext(ctx *Context, item *ItemMeta) error
@@ -53,18 +54,18 @@ type Committer interface {
 	Discard(id string)
 }
 
-// Resumable reports whether the run that a context belongs to can be resumed after a crash. ctx is that of a [Committer]'s
-// Restore, for example. A run with a memory cache cannot be resumed: it asks for no checkpoint, so a Committer need not
-// wait for the disk after each batch. For a context that does not belong to a run it returns true.
+// Resumable reports whether the run that a context belongs to can be resumed after a crash. ctx is that of a
+// [Committer]'s Restore, for example. A run with a memory cache cannot be resumed: it asks for no checkpoint, so a
+// Committer need not wait for the disk after each batch. For a context that does not belong to a run it returns true.
 func Resumable(ctx context.Context) bool { return commit.Resumable(ctx) }
 
-// SpiderName returns the name of the spider that is running. ctx is the context of a run, such as the one that Restore of a
-// [Committer] is given. For any other context it returns "".
+// SpiderName returns the name of the spider that is running. ctx is the context of a run, such as the one that Restore
+// of a [Committer] is given. For any other context it returns "".
 func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 
-// Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has finished, no
-// further run will continue it, so state that was kept for the next run can be closed for good. For any other context it returns
-// true.
+// Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has
+// finished, no further run will continue it, so state that was kept for the next run can be closed for good. For any
+// other context it returns true.
 func Complete(ctx context.Context) bool { return commit.Complete(ctx) }
 
 // ItemPipelines is a list of pipelines by ascending priority number.
@@ -78,12 +79,6 @@ func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 
 // Less is part of sort.Interface.
 func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
-
-// EngineWithoutPipelines leaves out the pipelines that were registered before it, without opening or closing them. It is for
-// programs that look at a few pages with the options of a crawl, and must not write to its outputs.
-func EngineWithoutPipelines() EngineOption {
-	return func(e *SpiderEngine) { e.config.pipelines = nil }
-}
 
 // forRun returns the pipelines of one run, in their order, and the checks of the types of their items.
 func (p ItemPipelines) forRun() (run ItemPipelines, checks []*typecheck.Check) {

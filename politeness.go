@@ -21,39 +21,46 @@ import (
 	"github.com/tegenaria/tegenaria/robots"
 )
 
-// Politeness limits the requests to each host. With its zero value robots.txt is obeyed, there is no delay, up to 8 requests
-// to one host are in flight at once, and a host that answers 429 or 503 gets a pause.
+// Politeness limits the requests to each host. With its zero value robots.txt is obeyed, there is no delay, up to 8
+// requests to one host are in flight at once, and a host that answers 429 or 503 gets a pause.
 //
 // The requests of a host form a slot. The delay in force in a slot is the largest of five, each kept separately: Delay,
 // Crawl-delay of robots.txt, that of AutoThrottle, a penalty after refusals, and that set by [Context.SlotDelay].
 type Politeness struct {
-	Delay  time.Duration `json:"delay"`  // between the starts of two downloads of a slot
-	Jitter float64       `json:"jitter"` // each Delay is multiplied by a random factor from 1−Jitter to 1+Jitter; Scrapy's is 0.5 (0: none)
+	Delay time.Duration `json:"delay"` // between the starts of two downloads of a slot
+	// each Delay is multiplied by a random factor from 1−Jitter to 1+Jitter; Scrapy's is 0.5 (0: none)
+	Jitter float64 `json:"jitter"`
 
 	PerSlot  int `json:"per_slot"`  // requests in flight per slot (0: 8)
 	PerIP    int `json:"per_ip"`    // requests in flight per IP address, of all its slots together (0: no limit)
 	PerProxy int `json:"per_proxy"` // requests in flight per proxy (0: no limit)
-	MaxPages int `json:"max_pages"` // downloads begun per slot and job; further requests are filtered as page-budget (0: no limit)
+	// downloads begun per slot and job; further requests are filtered as page-budget (0: no limit)
+	MaxPages int `json:"max_pages"`
 
-	SlotBy    SlotBy                `json:"slot_by"`   // which requests share a slot (nil: SlotHost, those of a host)
-	Overrides map[string]SlotPolicy `json:"overrides"` // for some slots: this instead of Delay, Jitter, PerSlot and MaxPages
+	SlotBy SlotBy `json:"slot_by"` // which requests share a slot (nil: SlotHost, those of a host)
+	// for some slots: this instead of Delay, Jitter, PerSlot and MaxPages
+	Overrides map[string]SlotPolicy `json:"overrides"`
 
-	AutoThrottle  *AutoThrottle `json:"auto_throttle"`   // delays that adapt to the latency of the responses (nil: none)
-	MaxRetryAfter time.Duration `json:"max_retry_after"` // the longest Retry-After that is honoured; a longer one counts as this (0: 1 h)
-	MaxCrawlDelay time.Duration `json:"max_crawl_delay"` // the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
+	// delays that adapt to the latency of the responses (nil: none)
+	AutoThrottle *AutoThrottle `json:"auto_throttle"`
+	// the longest Retry-After that is honoured; a longer one counts as this (0: 1 h)
+	MaxRetryAfter time.Duration `json:"max_retry_after"`
+	// the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
+	MaxCrawlDelay time.Duration `json:"max_crawl_delay"`
 
-	IgnoreRobots bool           `json:"ignore_robots"` // robots.txt is neither requested nor obeyed
-	UserAgent    string         `json:"user_agent"`    // sent with requests that have none ("": tegenaria/VERSION)
-	RobotsAgent  string         `json:"robots_agent"`  // the product token that is compared with robots.txt ("": that of UserAgent, see [robots.ProductToken])
+	IgnoreRobots bool   `json:"ignore_robots"` // robots.txt is neither requested nor obeyed
+	UserAgent    string `json:"user_agent"`    // sent with requests that have none ("": tegenaria/VERSION)
+	// the product token that is compared with robots.txt ("": that of UserAgent, see [robots.ProductToken])
+	RobotsAgent  string         `json:"robots_agent"`
 	AllowPrivate []netip.Prefix `json:"allow_private"` // special-purpose address ranges that may be dialled
 }
 
 // SlotPolicy replaces Politeness.Delay, Jitter, PerSlot and MaxPages for some slots. It inherits
 // nothing: its zero value means no delay, the default of 8, and no page budget.
 //
-// The key in Politeness.Overrides is the name of a slot, such as "www.example.com"; or "*.example.com" for all slots whose
-// names end in .example.com, but not example.com. A name takes precedence over patterns, a longer pattern over a shorter one.
-// Hosts may be written as in URLs: "WWW.Example.com", "bücher.example". The slot of a host has no port.
+// The key in Politeness.Overrides is the name of a slot, such as "www.example.com"; or "*.example.com" for all slots
+// whose names end in .example.com, but not example.com. A name takes precedence over patterns, a longer pattern over a
+// shorter one. Hosts may be written as in URLs: "WWW.Example.com", "bücher.example". The slot of a host has no port.
 type SlotPolicy struct {
 	Delay    time.Duration `json:"delay"`
 	Jitter   float64       `json:"jitter"`
@@ -62,9 +69,9 @@ type SlotPolicy struct {
 }
 
 // AutoThrottle adjusts the delay of each slot so that about Target requests are in flight in it at a time. After each
-// response the delay is the mean of the old delay and latency/Target, but at least latency/Target, at least Politeness.Delay
-// and at most Max. A response whose status is not 200 never lowers it. This is Scrapy's algorithm. In addition
-// timeouts and broken connections are refusals like 429 and 503. The latency is the time from the start of the
+// response the delay is the mean of the old delay and latency/Target, but at least latency/Target, at least
+// Politeness.Delay and at most Max. A response whose status is not 200 never lowers it. This is Scrapy's algorithm. In
+// addition timeouts and broken connections are refusals like 429 and 503. The latency is the time from the start of the
 // download to the header of the response.
 type AutoThrottle struct {
 	Start  time.Duration `json:"start"`  // of a slot that is new, unless its Delay is larger (0: 5 s)
@@ -94,11 +101,14 @@ func (p Politeness) mistakes() error {
 	for name := range setting.Negative(p, "PerIP", "PerProxy", "MaxRetryAfter", "MaxCrawlDelay") {
 		errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", name))
 	}
-	errs.addIf(strings.ContainsFunc(p.UserAgent, unicode.IsControl), "Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent)
+	errs.addIf(strings.ContainsFunc(p.UserAgent, unicode.IsControl),
+		"Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent)
 	token := p.RobotsAgent
-	errs.addIf(token != "" && robots.ProductToken(token) != token, "Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token)
+	errs.addIf(token != "" && robots.ProductToken(token) != token,
+		"Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token)
 	for name, o := range p.Overrides {
-		errs.addIf(name == "" || name == "*" || name == "*.", "Politeness.Overrides[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", name)
+		errs.addIf(name == "" || name == "*" || name == "*.",
+			"Politeness.Overrides[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", name)
 		errs = append(errs, o.mistakes(fmt.Sprintf("Politeness.Overrides[%q].", name)))
 	}
 	for _, prefix := range p.AllowPrivate {
@@ -114,7 +124,8 @@ func (p Politeness) mistakes() error {
 func (p Politeness) warnings() (texts []string) {
 	short := func(name string, d time.Duration) {
 		if d > 0 && d < time.Microsecond { // a plain number
-			texts = append(texts, fmt.Sprintf("%s is %s: was %d * time.Second or %[3]d * time.Millisecond meant?", name, d, int64(d)))
+			texts = append(texts, fmt.Sprintf("%s is %s: was %d * time.Second or %[3]d * time.Millisecond meant?", name,
+				d, int64(d)))
 		}
 	}
 	short("Politeness.Delay", p.Delay)
@@ -130,8 +141,10 @@ func (p Politeness) warnings() (texts []string) {
 func (p SlotPolicy) mistakes(where string) error {
 	var errs mistakes
 	errs.addIf(p.Delay < 0, "%sDelay is %s; it must not be negative", where, p.Delay)
-	errs.addIf(!(p.Jitter >= 0 && p.Jitter <= 1), "%sJitter is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", where, p.Jitter)
-	errs.addIf(p.PerSlot < 0, "%sPerSlot is %d; it must not be negative (0 is the default of %d)", where, p.PerSlot, defaultPerSlot)
+	errs.addIf(!(p.Jitter >= 0 && p.Jitter <= 1),
+		"%sJitter is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", where, p.Jitter)
+	errs.addIf(p.PerSlot < 0, "%sPerSlot is %d; it must not be negative (0 is the default of %d)", where, p.PerSlot,
+		defaultPerSlot)
 	errs.addIf(p.MaxPages < 0, "%sMaxPages is %d; it must not be negative (0 is no limit)", where, p.MaxPages)
 	return errors.Join(errs...)
 }
@@ -160,7 +173,8 @@ func (p Politeness) throttle() *slots.Throttle {
 	}
 }
 
-// rule is the policy as the frontier needs it. Slot.reckon in internal/slots makes the delay in force of it and of what the host has asked for.
+// rule is the policy as the frontier needs it. Slot.reckon in internal/slots makes the delay in force of it and of what
+// the host has asked for.
 func (p SlotPolicy) rule() frontier.Rule {
 	r := frontier.Rule{Policy: slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, Pages: p.MaxPages}
 	if j := p.Jitter; j > 0 {
@@ -178,66 +192,8 @@ func (p Politeness) rules() *frontier.Rules {
 	return frontier.NewRules(p.own().rule(), overrides)
 }
 
-// SlotStatus is the state of a slot of a running crawl.
-type SlotStatus struct {
-	Name     string
-	Pending  int       // requests that wait in its queue
-	InFlight int       // downloads in progress or about to start
-	PerSlot  int       // the limit of InFlight; RequestWithMaxConnsPerHost may have lowered it
-	Next     time.Time // when the next download may start; zero if none was started yet
-
-	Delay        time.Duration // in force, before jitter: the largest of the slot's own and those that follow
-	SlotDelay    time.Duration // set by a callback, 0: none
-	CrawlDelay   time.Duration // of robots.txt, 0: none
-	AutoThrottle time.Duration // that of AutoThrottle, 0: none
-	Penalty      time.Duration // after refusals, 0: none
-
-	Pages, MaxPages int  // downloads begun, and their limit; both 0 without a page budget
-	Gated           bool // it waits because its IP address or proxy is at its limit
-}
-
-func slotStatuses(known []frontier.Status) []SlotStatus {
-	all := make([]SlotStatus, len(known))
-	for i, s := range known {
-		all[i] = SlotStatus{
-			Name: s.Name, Pending: s.Pending, InFlight: s.InFlight, PerSlot: s.Limit, Next: s.Next,
-			Delay:     s.Delay,
-			SlotDelay: max(s.Delays[slots.Asked], 0), CrawlDelay: max(s.Delays[slots.Robots], 0),
-			AutoThrottle: max(s.Delays[slots.Throttled], 0), Penalty: max(s.Delays[slots.Penalty], 0),
-			Pages: s.Pages, MaxPages: s.MaxPages, Gated: s.Gated,
-		}
-	}
-	return all
-}
-
-// BlockCause is the reason why a slot is blocked.
-type BlockCause string
-
-// The causes. The delays that the user's own code asks for are none.
-const (
-	BlockRetryAfter   BlockCause = "Retry-After"    // of 429 and 503
-	BlockRefusals     BlockCause = "refusals"       // 429 and 503 without Retry-After, with AutoThrottle timeouts and broken connections too
-	BlockRobots       BlockCause = "robots.txt"     // it cannot be had, or was answered with Retry-After
-	BlockCrawlDelay   BlockCause = "Crawl-delay"    // of robots.txt, for each request; needs a MaxCrawlDelay above a minute
-	BlockAutoThrottle BlockCause = "AutoThrottle"   // for each request
-	BlockEarlierRun   BlockCause = "an earlier run" // of the durable job, which was to wait until then
-)
-
-// SlotBlock says that no request of a slot starts for more than a minute.
-type SlotBlock struct {
-	Slot  string // its name, usually the host
-	Cause BlockCause
-	Until time.Time // when the next request may start, as far as is known
-}
-
-// blockCauses names the causes of the frontier.
-var blockCauses = [frontier.Causes]BlockCause{
-	frontier.RetryAfter: BlockRetryAfter, frontier.Refusals: BlockRefusals, frontier.Robots: BlockRobots,
-	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
-}
-
-// slotOf returns the slot of a request to that host. The error is that of a SlotBy that panicked: the request belongs to the slot of
-// its host then.
+// slotOf returns the slot of a request to that host. The error is that of a SlotBy that panicked: the request belongs
+// to the slot of its host then.
 func (p *Politeness) slotOf(r *Request, host string) (slot string, stack []byte, err error) {
 	if slot := r.extras().Slot; slot != "" {
 		return slot, nil, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// reporter reports the events of a crawl: it has the log, the counters and the user's Events. All methods may be called concurrently, also by
-// callbacks that were given up.
+// reporter reports the events of a crawl: it has the log, the counters and the user's Events. All methods may be called
+// concurrently, also by callbacks that were given up.
 type reporter struct {
 	cfg      *config
 	limits   *Limits
@@ -71,9 +71,11 @@ func (rp *reporter) failed(herr *HandleError) {
 	fields := rp.fieldsOf(herr)
 	cause, text := causeOf(herr)
 	if rp.isEmpty() && (herr.Request != nil || herr.Stage == StageAccept) {
-		rp.noPages.Failed(rawURL(herr.Request), herr.Err, cause, herr.Stage == StageError) // a failing handler does not hide why it was called
+		// a failing handler does not hide why it was called
+		rp.noPages.Failed(rawURL(herr.Request), herr.Err, cause, herr.Stage == StageError)
 	}
-	if rp.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL, Referrer: fields.Referrer}) {
+	if rp.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL,
+		Referrer: fields.Referrer}) {
 		rp.log.Failure(saying(herr, fields.URL), herr.Stack, fields)
 	}
 	if f := rp.events.Error; f != nil {
@@ -175,7 +177,8 @@ func (rp *reporter) refusedBy(slot string, limit int64) {
 	}
 }
 
-// notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each notice once.
+// notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each
+// notice once.
 func (rp *reporter) notice(err error) {
 	var told interface{ Notice() string }
 	if errors.As(err, &told) {
@@ -183,29 +186,12 @@ func (rp *reporter) notice(err error) {
 	}
 }
 
-// close ends the calls of Events, and waits for those that callbacks which were given up have begun. A func of Events that does
-// not return is left behind with its callback.
+// close ends the calls of Events, and waits for those that callbacks which were given up have begun. A func of Events
+// that does not return is left behind with its callback.
 func (rp *reporter) close() { guard.Await(rp.door.Close()) }
 
-// addLedger fills in the ledger's part of the statistics.
-func (s *Stats) addLedger(l *frontier.Ledger) {
-	n := l.Counts()
-	s.Discovered, s.Settled = n.Discovered, n.Settled
-	s.Pending, s.Delayed, s.InFlight, s.Items = n.Pending, n.Delayed, n.InFlight, n.Items
-	s.Outcomes = make(map[Outcome]int64)
-	for o, n := range n.Outcomes {
-		if n > 0 {
-			s.Outcomes[Outcome(o)] = n
-		}
-	}
-	s.Reasons = make(map[string]int64, len(n.Reasons))
-	for reason, n := range n.Reasons {
-		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] = n
-	}
-}
-
-// outsider is user code that belongs to no job: that of the start, of parts that are opened or closed, and of the ErrorHandlers of a
-// request that was not accepted.
+// outsider is user code that belongs to no job: that of the start, of parts that are opened or closed, and of the
+// ErrorHandlers of a request that was not accepted.
 type outsider struct {
 	report  *reporter
 	request *Request // a copy of the request that has failed; nil if there is none
@@ -238,8 +224,8 @@ func (rp *reporter) closedByUser(from emission) {
 	rp.failed(herr)
 }
 
-// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
-// which is a field of its own. The text is the cause in its own words, if the few words were made of these.
+// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without
+// the URL, which is a field of its own. The text is the cause in its own words, if the few words were made of these.
 func causeOf(herr *HandleError) (cause, text string) {
 	var status *StatusError
 	var robots *robotsgate.UnreachableError
@@ -263,7 +249,8 @@ func causeOf(herr *HandleError) (cause, text string) {
 	}
 }
 
-// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
+// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user
+// knows.
 var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
 
 // rawURL returns the URL of a request as it was given; "" if there is no request.

@@ -1,18 +1,19 @@
 package tegenaria
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // The usual HTTP methods (RFC 9110 §9, RFC 5789). A method is a plain string, so others work too.
@@ -32,9 +33,9 @@ const (
 	DefaultMaxRedirects = 10
 )
 
-// Parser reads one response. [Handle] makes one from a func without channels. A Parser sends items and new requests while
-// it runs; the engine receives from both channels until the parser returns, and never closes them. After its return
-// neither the parser nor its goroutines may use the channels. It may block. An error other than [Retry] becomes
+// Parser reads one response. [Handle] makes one from a func without channels. A Parser sends items and new requests
+// while it runs; the engine receives from both channels until the parser returns, and never closes them. After its
+// return neither the parser nor its goroutines may use the channels. It may block. An error other than [Retry] becomes
 // a [HandleError] of the request.
 type Parser func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
@@ -44,13 +45,14 @@ type Proxy struct {
 	ProxyUrl string
 }
 
-// Request is a URL to download, with its method, headers, body and options, and the parser that reads the response. Make
-// one with [NewRequest] or [Response.Follow]: a Request literal follows no redirects, since its AllowRedirects and
+// Request is a URL to download, with its method, headers, body and options, and the parser that reads the response.
+// Make one with [NewRequest] or [Response.Follow]: a Request literal follows no redirects, since its AllowRedirects and
 // MaxRedirects are zero. Once it was sent, a Request belongs to the engine, and only middlewares may change it.
 type Request struct {
-	Url            string            // absolute; sent as it is written here
-	Header         map[string]string // never nil in a request that user code gets
-	Method         string            // if empty, POST with a body and GET without; "post" is POST, see [RequestWithMethod]
+	Url    string            // absolute; sent as it is written here
+	Header map[string]string // never nil in a request that user code gets
+	// if empty, POST with a body and GET without; "post" is POST, see [RequestWithMethod]
+	Method         string
 	Body           []byte            // request body
 	Params         map[string]string // merged into the URL's query when sent; a name given here replaces the URL's own
 	Proxy          *Proxy            // nil: none, or that of a client given by EngineWithHTTPClient
@@ -78,10 +80,6 @@ type Request struct {
 	partial     bool
 }
 
-// RequestOption changes a request under construction. If an option has an error (a value that cannot be encoded as JSON,
-// say), the request fails with it when it is sent; a nil option is a [*RequestError].
-type RequestOption func(r *Request)
-
 // NewRequest makes a request whose response is read by parser; nil means the spider's Parser. An empty method is
 // POST if the options give the request a body, and GET otherwise; see [RequestWithMethod] for the spelling of methods.
 // A URL that cannot be requested (unknown scheme, no host) is reported when the request is sent: the request
@@ -106,15 +104,11 @@ func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Reque
 	return r
 }
 
-// nilOption is the mistake of the option that is i-th of its kind, counted from 0.
-func nilOption(url, kind string, i int) error {
-	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errors.New("it is nil"), Remedy: "leave it out"}
-}
-
 // clone returns a copy that shares nothing with the request but its values of Meta.
 func (r *Request) clone() *Request {
 	c := *r
-	c.Header, c.Params, c.Cookies, c.Meta = maps.Clone(r.Header), maps.Clone(r.Params), maps.Clone(r.Cookies), maps.Clone(r.Meta)
+	c.Header, c.Params, c.Cookies, c.Meta = maps.Clone(r.Header), maps.Clone(r.Params), maps.Clone(r.Cookies),
+		maps.Clone(r.Meta)
 	c.Body, c.Redirects = slices.Clone(r.Body), slices.Clone(r.Redirects)
 	if r.Proxy != nil {
 		c.Proxy = &Proxy{r.Proxy.ProxyUrl}
@@ -148,152 +142,14 @@ func (r *Request) checkMethod() error {
 	return nil
 }
 
-// RequestWithMethod sets the method, instead of the one given to [NewRequest], or the GET of [Response.Follow] and
-// [Output.Follow]. The methods of RFC 9110 and PATCH may be written in lower case: "post" is POST. Any other token
-// (RFC 9110 §5.6.2) is sent as it is, such as "purge"; only the duplicate filter ignores its case. If the method is not a
-// token, such as "GET IT", the request fails when it is sent: with a [*RequestError] whose Field is "Method".
-//
-// A request that has a body, from whichever option, and no method is a POST. An explicit GET remains a GET:
-// NewRequest(url, GET, …) and RequestWithMethod(GET) send the body with it.
-func RequestWithMethod(method string) RequestOption {
-	return func(r *Request) { r.Method = method }
-}
-
 func (r *Request) fail(err error) {
 	if r.extras().err == nil {
 		r.newExtras().err = err
 	}
 }
 
-// RequestWithRequestHeader adds headers; a name given twice keeps the later value.
-func RequestWithRequestHeader(header map[string]string) RequestOption {
-	return func(r *Request) { maps.Copy(r.Header, header) }
-}
-
-// RequestWithRequestBody sends the map as a JSON body, as [RequestWithJSON] does.
-func RequestWithRequestBody(body map[string]any) RequestOption { return RequestWithJSON(body) }
-
-// RequestWithJSON sends v as a JSON body, with its Content-Type unless one is set. A request without a method is then a POST.
-func RequestWithJSON(v any) RequestOption {
-	return func(r *Request) {
-		body, err := json.Marshal(v)
-		if err != nil {
-			r.fail(fmt.Errorf("tegenaria: encoding the JSON body of %s: %w", r.Url, err))
-			return
-		}
-		r.Body = body
-		r.setDefaultHeader("Content-Type", "application/json")
-	}
-}
-
-// RequestWithForm sends a URL-encoded form in the body, with its Content-Type unless one is set. A request without a method
-// is then a POST. The fields of a form that is sent with GET belong in the URL: [RequestWithRequestParams].
-func RequestWithForm(form url.Values) RequestOption {
-	return func(r *Request) {
-		r.Body = []byte(form.Encode())
-		r.setDefaultHeader("Content-Type", "application/x-www-form-urlencoded")
-	}
-}
-
-// RequestWithBody sends these bytes. The slice is not copied; nil means no body. A request without a method is then a POST.
-func RequestWithBody(body []byte) RequestOption {
-	return func(r *Request) { r.Body = body }
-}
-
-// RequestWithBodyReader sends the data of a reader. A request without a method is then a POST. The data is read once, when
-// the request is accepted, and can be sent again. The request fails if there are more than Limits.Body bytes.
-func RequestWithBodyReader(body io.Reader) RequestOption {
-	return func(r *Request) { r.BodyReader = body }
-}
-
-// merge copies entries into a map, and makes the map if there is none.
-func merge[V any](to *map[string]V, entries map[string]V) {
-	if *to == nil {
-		*to = make(map[string]V, len(entries))
-	}
-	maps.Copy(*to, entries)
-}
-
-// RequestWithRequestParams adds query parameters to the URL's; each replaces the URL's parameters of the same name.
-func RequestWithRequestParams(params map[string]string) RequestOption {
-	return func(r *Request) { merge(&r.Params, params) }
-}
-
-// RequestWithRequestProxy sends the request through a proxy.
-func RequestWithRequestProxy(proxy Proxy) RequestOption {
-	return func(r *Request) { r.Proxy = &proxy }
-}
-
-// RequestWithRequestCookies adds cookies by name. Their values are sent as they are, byte for byte, sorted by name; they replace those of
-// the same names in a Cookie header. A value with control characters or a semicolon fails the request.
-func RequestWithRequestCookies(cookies map[string]string) RequestOption {
-	return func(r *Request) { merge(&r.Cookies, cookies) }
-}
-
-// RequestWithRequestMeta adds data of your own, which middlewares and the parser find in the request's Meta. A durable cache
-// stores bool, string, []byte, integers, floats, time.Time, slices and string-keyed maps of these, and the types registered
-// with [EngineWithMetaType]. For data of one type see [RequestWithData].
-func RequestWithRequestMeta(meta map[string]any) RequestOption {
-	return func(r *Request) { merge(&r.Meta, meta) }
-}
-
-// RequestWithAllowRedirects sets whether redirects are followed (default true).
-func RequestWithAllowRedirects(allow bool) RequestOption {
-	return func(r *Request) { r.AllowRedirects = allow }
-}
-
-// RequestWithMaxRedirects bounds the chain of redirects (default 10). Zero or less follows none.
-func RequestWithMaxRedirects(n int) RequestOption {
-	return func(r *Request) { r.MaxRedirects = n }
-}
-
-// RequestWithResponseWriter streams the body to w instead of memory: the parser then finds an empty
-// Response.Buffer. Such a request cannot be stored by a durable cache, and is retried only if
-// nothing was written or w can be truncated (Truncate and Seek, as *os.File).
-func RequestWithResponseWriter(w io.Writer) RequestOption {
-	return func(r *Request) { r.ResponseWriter = w }
-}
-
-// RequestWithPriority orders the requests that wait in a slot: larger first, default 0. A request that finds its slot ready
-// and a worker free starts at once, even if one with a larger priority is sent later.
-func RequestWithPriority(priority int) RequestOption {
-	return func(r *Request) { r.Priority = priority }
-}
-
-// RequestWithDoNotFilter(true) exempts the request from deduplication: it is sent even if an equal one was seen before.
-func RequestWithDoNotFilter(doNotFilter bool) RequestOption {
-	return func(r *Request) { r.doNotFilter = doNotFilter }
-}
-
-// RequestWithSameDepth gives a parser's request the depth of the page that sends it, not one more: for a
-// target that replaces the page, such as that of a meta refresh. A parser that follows such targets must bound
-// their number itself.
-func RequestWithSameDepth() RequestOption {
-	return func(r *Request) { r.sameDepth = true }
-}
-
-// RequestWithParser sets the parser of the response. With a durable cache it must have a name; see [Spider.On].
-func RequestWithParser(parser Parser) RequestOption {
-	return func(r *Request) { r.parser = parser }
-}
-
-// RequestWithParserName sets the parser by the name it was registered under; "" is the spider's Parser. A name that nothing was registered
-// under fails the request with a [*RequestError] when it is sent; with a durable cache it ends the run, so that nothing is lost: when
-// the name is right, the job goes on with the page that sent the request.
-func RequestWithParserName(name string) RequestOption {
-	return func(r *Request) { r.parserName, r.named = name, true }
-}
-
 // ParserName returns the name that [RequestWithParserName] gave, "" for a request without one.
 func (r *Request) ParserName() string { return r.parserName }
-
-// RequestWithSpool lets the body exceed Limits.Body, up to Limits.Spool: it goes to a temporary file, Response.Buffer
-// and Bytes are nil, and [Response.Reader] and Decode read it. Text, String, CSS, XPath and Links read it into memory if
-// it is not larger than Limits.Body, and fail if it is. The file exists until the request (for a Fetch, the request of its
-// caller) has settled: the parser has returned and the items have left the pipelines.
-func RequestWithSpool() RequestOption {
-	return func(r *Request) { r.spool = true }
-}
 
 func (r *Request) setDefaultHeader(name, value string) {
 	if r.Header == nil {
@@ -304,22 +160,86 @@ func (r *Request) setDefaultHeader(name, value string) {
 	}
 }
 
-// RequestWithPartialBody lets a response whose body breaks off reach the parser, with the bytes that were received:
-// Response.Transfer().Err is then the [*TruncatedBodyError]. Without this option the request fails with that error, and
-// the HandleError has the Response. An incomplete spooled body is not kept.
-func RequestWithPartialBody() RequestOption {
-	return func(r *Request) { r.partial = true }
-}
-
-// Curl returns a command line of curl that sends the request, for bash, in one line; [RequestFromCurl] reads it back. It has all secrets of the request:
-// [Request.CurlRedacted] is for logs. Params are part of its URL. The files of a form are read; for any other BodyReader the line reads standard input (@-). The engine's own
-// headers are not in it, nor is Meta, which is not sent.
-func (r *Request) Curl() string { return curlCommand(r, false, nil) }
-
-// CurlRedacted is [Request.Curl] for logs. An ellipsis stands in place of what may be secret: cookies, the headers that a redirect to another
-// origin loses (see [EngineWithSecretHeaders]) and those that are named here, passwords in URLs, the fields of a form or query whose names
-// speak of passwords, tokens or keys, and any other body.
-func (r *Request) CurlRedacted(headers ...string) string { return curlCommand(r, true, headers) }
-
 // follows reports whether the request allows its redirects to be followed.
 func (r *Request) follows() bool { return r.AllowRedirects && r.MaxRedirects > 0 }
+
+// extras are the fields of a request that few requests have. Copies of a request share them: a change makes new extras.
+type extras struct {
+	wire.Extras
+	notBefore time.Time
+	chain     identity.Chain
+	err       error // of an option; reported when the request is accepted
+}
+
+// noExtras are those of a request that has none.
+var noExtras = new(extras)
+
+// extras returns the request's extras, to be read.
+func (r *Request) extras() *extras {
+	if r.few == nil {
+		return noExtras
+	}
+	return r.few
+}
+
+// newExtras gives the request a copy of its extras, and returns it to be changed.
+func (r *Request) newExtras() *extras {
+	few := *r.extras()
+	r.few = &few
+	return r.few
+}
+
+// stored reports whether there is anything that the encoding of a request has a place for.
+func (x *extras) stored() bool {
+	return !x.IsZero() || len(x.chain.Keys) > 0 || x.chain.Filtered || x.chain.SetCookie
+}
+
+// AllowsStatus reports whether [RequestWithAllowedStatusCode] named the code.
+func (r *Request) AllowsStatus(code int) bool {
+	return code >= 0 && slices.Contains(r.extras().AllowStatus, uint64(code))
+}
+
+// Downloader returns the name that [RequestWithDownloader] gave, "" for a request without one.
+func (r *Request) Downloader() string { return r.extras().Downloader }
+
+// Variant returns what [RequestWithVariant] gave, "" for a request without one.
+func (r *Request) Variant() string { return r.extras().Variant }
+
+// timeoutOrDefault returns the longest that an exchange of the request may take.
+func (r *Request) timeoutOrDefault() time.Duration {
+	switch timeout := r.extras().Timeout; {
+	case timeout == 0:
+		return DefaultTimeout
+	case timeout < 0:
+		return 1<<62 - guard.Farewell
+	default:
+		return timeout
+	}
+}
+
+// readBody reads BodyReader into Body, once. A body above limit bytes fails the request.
+func (r *Request) readBody(limit int64) error {
+	if r.BodyReader == nil {
+		return nil
+	}
+	var body []byte
+	stack, err := guard.Protect(func() (err error) {
+		body, err = io.ReadAll(io.LimitReader(r.BodyReader, limit+1))
+		return err
+	})
+	if stack != nil {
+		err = &stackError{err, stack}
+	}
+	if err != nil {
+		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("reading it: %w", err)}
+	}
+	if int64(len(body)) > limit {
+		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("%w of %d bytes", errBodyLimit, limit),
+			Remedy: "raise Limits.Body"}
+	}
+	r.Body, r.BodyReader = body, nil
+	return nil
+}
+
+// errBodyLimit is the failure of a request body that is too large.
+var errBodyLimit = errors.New("the body is larger than the limit")

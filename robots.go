@@ -29,7 +29,8 @@ func newRobots(p *Politeness, g *gates) *robotsgate.Gate[*job] {
 	return robotsgate.New(parse, g.frontier.SetCrawlDelay, g.park)
 }
 
-// goOn requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
+// goOn requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until
+// then.
 func (g robotsGate) goOn(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
@@ -44,16 +45,17 @@ func (g robotsGate) goOn(released robotsgate.Released[*job]) {
 // abort ends the asking of a job whose download may never return.
 func (g robotsGate) abort(j *job) { g.goOn(g.Abort(j)) }
 
-// look asks the gate about a job, and has the job ask for the file if no other job does. The answer is Ask if that has failed, or
-// if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
-// the turn.
+// look asks the gate about a job, and has the job ask for the file if no other job does. The answer is Ask if that has
+// failed, or if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the
+// download of robots.txt took the turn.
 func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
 	if g.cfg.Politeness.IgnoreRobots {
 		return robotsgate.Look{Answer: robotsgate.Allow}, nil
 	}
 	for {
 		r := j.ctx.Request
-		at := robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}
+		at := robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)),
+			Slot: j.rec.Slot}
 		look := g.Look(j, at, keep)
 		if look.Answer != robotsgate.Ask {
 			return look, nil
@@ -101,8 +103,8 @@ func (g robotsGate) pass(j *job) next {
 	return ends
 }
 
-// passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the request
-// has to wait in line again.
+// passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the
+// request has to wait in line again.
 func (g robotsGate) passInline(j *job) (bool, error) {
 	look, err := g.look(j, false)
 	switch look.Answer {
@@ -128,8 +130,9 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	return false, err
 }
 
-// ask fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing is asked if
-// the slot was blocked since the job was granted it: then the job and those that wait for it are taken again later.
+// ask fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing is
+// asked if the slot was blocked since the job was granted it: then the job and those that wait for it are taken again
+// later.
 func (g robotsGate) ask(j *job, origin string) error {
 	var copy *Response
 	end, err := g.Ask(j, origin, func(url string, left time.Duration, first bool) (robotsgate.Response, error) {
@@ -150,12 +153,13 @@ func (g robotsGate) ask(j *job, origin string) error {
 	return err
 }
 
-// send sends a request of the engine's own for a job, the first one or one that follows a redirect. Of the middlewares only those
-// see it that ask for such requests. A copy of the first answer is kept for other requests.
-func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
+// send sends a request of the engine's own for a job, the first one or one that follows a redirect. Of the middlewares
+// only those see it that ask for such requests. A copy of the first answer is kept for other requests.
+func (g robotsGate) send(j *job, url string, left time.Duration, first bool,
+	copy **Response) (answer robotsgate.Response, err error) {
 	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
 	r.Proxy, r.newExtras().Downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().Downloader
-	in := &internalContext{Context: j.ctx.Ctx, by: g.own}
+	in := &internalContext{Context: j.ctx.Ctx, by: g.downloads.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
 	err = g.exchange(j, ctx, first, copy)
 	g.bodies.Release(&in.hold)
@@ -170,9 +174,9 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool, cop
 	return answer, err
 }
 
-// exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first download begins;
-// the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent, and [ErrOutputClosed] if the job was
-// abandoned.
+// exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first
+// download begins; the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent, and
+// [ErrOutputClosed] if the job was abandoned.
 func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (err error) {
 	var by robotsgate.Handiwork
 	mws := g.internalMWs
@@ -233,9 +237,10 @@ func (g robotsGate) get(j *job, ctx *Context, first bool) error {
 	return err
 }
 
-// download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the file.
+// download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the
+// file.
 func (g robotsGate) download(j *job, ctx *Context) error {
-	d, err := g.downloaders.pick(j.ctx.Request.extras().Downloader)
+	d, err := g.downloads.downloaders.pick(j.ctx.Request.extras().Downloader)
 	if err != nil {
 		return err
 	}
@@ -254,9 +259,9 @@ func (g robotsGate) download(j *job, ctx *Context) error {
 	})
 }
 
-// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
-// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
-// once. A copy lives no longer than the requests that wait for the file.
+// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the
+// same file then, because of that very request: so it answers the request with a copy of what came, and the site is
+// asked once. A copy lives no longer than the requests that wait for the file.
 
 // copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
 // whole or is a failure.
@@ -285,8 +290,8 @@ func takeCopy(j *job, copy *Response) {
 	}
 }
 
-// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
-// have left it, sends nothing that the engine's own did not send.
+// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the
+// middlewares have left it, sends nothing that the engine's own did not send.
 func (g robotsGate) answerByCopy(j *job) {
 	resp := j.copy
 	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
@@ -314,15 +319,17 @@ func likeOwn(r, own *Request) bool {
 //	Unreachable bool   // robots.txt cannot be read
 type RobotsError = robotsgate.RefusedError
 
-// RobotsUnreachableError is the failure of a request whose robots.txt could not be fetched because of a network error: the host is
-// down, for example. No page of an origin may be requested before its robots.txt is known (RFC 9309 §2.3.1.4). Unwrap returns Err.
+// RobotsUnreachableError is the failure of a request whose robots.txt could not be fetched because of a network error:
+// the host is down, for example. No page of an origin may be requested before its robots.txt is known (RFC 9309
+// §2.3.1.4). Unwrap returns Err.
 //
 //	Origin string // "https://example.com"
 //	Err    error  // how the host failed
 type RobotsUnreachableError = robotsgate.UnreachableError
 
-// RobotsAnswerError is the failure of a request whose robots.txt was left empty by a middleware, which answered in the site's place
-// or removed the body. An empty robots.txt allows everything, and the site has not said so. See [InternalMiddleware].
+// RobotsAnswerError is the failure of a request whose robots.txt was left empty by a middleware, which answered in the
+// site's place or removed the body. An empty robots.txt allows everything, and the site has not said so. See
+// [InternalMiddleware].
 //
 //	URL        string // of robots.txt
 //	Middleware string // its name

@@ -15,9 +15,9 @@ import (
 
 // The errors with which a run ends, and those that its callers are told.
 
-// NothingError is the error of Run when all work is done and the job, in this run and all earlier ones, has fetched no page: the
-// spider sent no request, or every request was refused or failed. A page is a response that was given to a parser or to the caller
-// of Fetch; a response from a cache counts. With [EngineWithEmptyOK] Run returns nil instead.
+// NothingError is the error of Run when all work is done and the job, in this run and all earlier ones, has fetched no
+// page: the spider sent no request, or every request was refused or failed. A page is a response that was given to a
+// parser or to the caller of Fetch; a response from a cache counts. With [EngineWithEmptyOK] Run returns nil instead.
 type NothingError struct {
 	Spider string
 	Seeds  []SeedError // the first 10 requests that ended without a page
@@ -91,8 +91,8 @@ func (e *SeedError) Error() string {
 	return fmt.Sprintf("%s: %s", urlx.Redact(e.URL), text)
 }
 
-// StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
-// queue, CloseSpider, or because nothing was left but callbacks that had not returned.
+// StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a
+// full queue, CloseSpider, or because nothing was left but callbacks that had not returned.
 type StoppedError struct {
 	Reason string // "stopped", "limit: pages", "queue full", "abandoned", CloseSpider's reason …
 	Err    error  // the cause, if there is a typed one
@@ -113,7 +113,8 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// StopError is the error of Stop when the crawl outlasts the grace, most likely because it waits for the caller of Stop.
+// StopError is the error of Stop when the crawl outlasts the grace, most likely because it waits for the caller of
+// Stop.
 type StopError struct{ Waited time.Duration }
 
 // Error names the remedy.
@@ -145,10 +146,10 @@ func (e *RunError) Error() string {
 // Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// AbandonedError says how many callbacks were abandoned because they did not return in time. Their
-// goroutines run on until they return. The request of such a callback fails when it returns. If it has not returned when nothing else
-// is left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again, as a retry;
-// otherwise it has failed, without its ErrorHandlers.
+// AbandonedError says how many callbacks were abandoned because they did not return in time. Their goroutines run on
+// until they return. The request of such a callback fails when it returns. If it has not returned when nothing else is
+// left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again,
+// as a retry; otherwise it has failed, without its ErrorHandlers.
 type AbandonedError struct{ Stages map[Stage]int }
 
 // Error lists the stages, each with its number of callbacks.
@@ -193,9 +194,9 @@ func (e *MissedErrorsError) Error() string {
 	return fmt.Sprintf("tegenaria: %s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
 }
 
-// UnnamedParserError ends a run with a durable cache, in a [*RunError], when a request has a parser that has no name: the cache
-// stores parsers by their names. The page that sent the request is not settled: after the missing line was added, the job
-// continues with that page.
+// UnnamedParserError ends a run with a durable cache, in a [*RunError], when a request has a parser that has no name:
+// the cache stores parsers by their names. The page that sent the request is not settled: after the missing line was
+// added, the job continues with that page.
 type UnnamedParserError struct {
 	URL  string // of the request
 	Func string // the parser, or what [Handle] made it of: "main.detail", "main.(*shop).detail", "main.main.func1"
@@ -206,10 +207,12 @@ type UnnamedParserError struct {
 
 // Error contains the line to add.
 func (e *UnnamedParserError) Error() string {
-	return fmt.Sprintf("the parser of %s, %s%s, has no name under which a durable cache can store it; write %s", urlx.Redact(e.URL), e.made, e.Func, e.Line)
+	return fmt.Sprintf("the parser of %s, %s%s, has no name under which a durable cache can store it; write %s",
+		urlx.Redact(e.URL), e.made, e.Func, e.Line)
 }
 
-// unnamedParser makes the error of a request whose parser has no name. namer is how users call the method that names parsers.
+// unnamedParser makes the error of a request whose parser has no name. namer is how users call the method that names
+// parsers.
 func unnamedParser(r *Request, namer string) error {
 	h, handled := insideOf(r.parser)
 	made, wrap := "made by Handle of ", "tegenaria.Handle(%s)"
@@ -228,9 +231,10 @@ const namerOn = "spider.On"
 
 // namerOf returns how users call the method that names parsers of this spider.
 func namerOf(spider SpiderInterface) string {
-	if _, ok := spider.(interface {
+	type namer interface {
 		On(name string, parser Parser) *Spider
-	}); ok {
+	}
+	if _, ok := spider.(namer); ok {
 		return namerOn
 	}
 	return "engine.RegisterParser"

@@ -2,6 +2,8 @@ package tegenaria
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,13 +11,14 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache stores in one step that
-// the requests are done. Where nothing is stored, the goroutine that ends a job settles it at once. A settler is made when the
-// cache has returned its State.
+// settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache stores in one
+// step that the requests are done. Where nothing is stored, the goroutine that ends a job settles it at once. A settler
+// is made when the cache has returned its State.
 type settler struct {
 	cache      CacheInterface
 	committers commit.Parts
@@ -59,8 +62,9 @@ type ended struct {
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
 }
 
-// settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its size.
-// While a worker has nothing to do there is no pause, since new requests may depend on a request that is not settled.
+// settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its
+// size. While a worker has nothing to do there is no pause, since new requests may depend on a request that is not
+// settled.
 const settlePause = 20 * time.Millisecond
 
 // settleMost is how many jobs end a pause.
@@ -102,7 +106,8 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.frontier.Overrule(j)
 	}
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status},
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
 	if j.ctx != nil {
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
 		e.told = s.report.inDetail(e.request, j.ctx.Response())
@@ -110,8 +115,8 @@ func (s *settler) endOf(j *job) ended {
 	return e
 }
 
-// take adds an ended job to the next batch; gone says that the job itself is let go. Its share of the bodies is kept, so that a
-// slow disk holds downloads up.
+// take adds an ended job to the next batch; gone says that the job itself is let go. Its share of the bodies is kept,
+// so that a slow disk holds downloads up.
 func (s *settler) take(e ended, gone bool) {
 	s.batches.Add(func(batch *settling) (full bool) {
 		if gone {
@@ -312,4 +317,91 @@ func countFields(sum *fieldcount.Totals, list []ended) {
 func discard(j *job) {
 	j.closeSpools()
 	j.call.Life.Cancel(context.Canceled)
+}
+
+// describe adds to a durable batch the facts that the job has to remember beside its requests.
+func (s *settler) describe(batch *Batch, now time.Time) error {
+	batch.Counters = s.counters()
+	for i := range batch.Settled { // the ledger counts them when they are stored
+		batch.Settled[i].At = now
+		batch.Counters["settled"]++
+		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
+	}
+	return s.keepState(batch)
+}
+
+// counters returns the counts that a durable job keeps over its runs.
+func (s *settler) counters() map[string]int64 {
+	var stats Stats
+	stats.addLedger(s.ledger)
+	stats.count(&s.report.counters)
+	stats.Fields = fieldStats(s.report.fields.Counts())
+	stats.Elapsed = s.stop.elapsed()
+	counts := stats.durable(s.earlier)
+	counts["read"] += s.report.counters.Read.Load()
+	return counts
+}
+
+// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
+func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
+	names := slices.Clone(others)
+	for i := range list {
+		names = append(names, list[i].Record.Slot)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if state, ok := s.frontier.Save(name); ok {
+			batch.Slots = append(batch.Slots, SlotState(state))
+		}
+	}
+}
+
+// finished stores that the job is complete. Until closed is called a run of it closes its committers once more.
+func (s *settler) finished() error {
+	s.complete = true
+	if !s.durable {
+		return nil
+	}
+	batch := Batch{Counters: s.counters(), Finished: lifecycle.Finished}
+	if len(s.committers) > 0 {
+		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
+	}
+	return s.cache.Settle(s.stop.storing, batch)
+}
+
+// closed stores that the committers of a complete job are closed.
+func (s *settler) closed() error {
+	if !s.durable {
+		return nil
+	}
+	return s.cache.Settle(s.stop.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
+}
+
+// closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
+const closingCheckpoint = "tegenaria/closing"
+
+// keepState adds to a durable batch the state of parts that has changed, and the loopback addresses that the seeds
+// allow. Any batch makes the seeds durable that came before it, so each batch has to have those.
+func (s *settler) keepState(batch *Batch) error {
+	added := make(map[string][]byte, len(batch.Checkpoints)+1)
+	maps.Copy(added, batch.Checkpoints)
+	if allowed := s.loopback.List(); len(allowed) > 0 {
+		added[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
+	}
+	if err := s.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
+		return err
+	}
+	if len(added) > 0 {
+		batch.Checkpoints = added
+	}
+	return nil
+}
+
+// loopbackCheckpoint is the key under which a durable job keeps the loopback addresses that its seeds allow.
+const loopbackCheckpoint = "tegenaria/loopback"
+
+// loopbackOf returns the loopback addresses that the seeds of earlier runs allow.
+func loopbackOf(checkpoint []byte) (allowed []string) {
+	_ = json.Unmarshal(checkpoint, &allowed) // nothing stored, nothing allowed
+	return allowed
 }

@@ -7,48 +7,63 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
-// SharedCache is an optional interface of a durable [CacheInterface] on whose job several programs work at the same time, each on the slots
-// that are its own: see package cluster. A request for the slot of another program is handed on to that one ([VerdictHandedOn]).
+// SharedCache is an optional interface of a durable [CacheInterface] on whose job several programs work at the same
+// time, each on the slots that are its own: see package cluster. A request for the slot of another program is handed on
+// to that one ([VerdictHandedOn]).
 type SharedCache interface {
-	// Attach gives the cache the run that is about to begin, in the place of an earlier one. The engine calls it once for each run,
-	// before Begin.
+	// Attach gives the cache the run that is about to begin, in the place of an earlier one. The engine calls it once
+	// for each run, before Begin.
 	Attach(run SharedRun)
-	// Join is called once the run knows what Begin and Slots have said. From then on the cache may call each func of its SharedRun;
-	// before, Resume, Halt and Lose alone. It must not wait for them.
+	// Join is called once the run knows what Begin and Slots have said. From then on the cache may call each func of
+	// its SharedRun; before, Resume, Halt and Lose alone. It must not wait for them.
 	Join()
-	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks held: MayStart
-	// must not wait for anything but a lock of its own.
+	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks
+	// held: MayStart must not wait for anything but a lock of its own.
 	MayStart() bool
-	// Turn waits until a request that a callback sends (Fetch) may go to a slot, which its program holds for it until done is called, or
-	// the time is over that the request may take. For slots of the own it returns at once. Called concurrently.
+	// Turn waits until a request that a callback sends (Fetch) may go to a slot, which its program holds for it until
+	// done is called, or the time is over that the request may take. For slots of the own it returns at once. Called
+	// concurrently.
 	Turn(ctx context.Context, slot string, atMost time.Duration) (done func(), err error)
-	// Stopped notes that CloseSpider or a limit has stopped the run, so that those of the other programs are stopped by Stop, with this
-	// reason. It must not wait. The engine may also call it for a reason that has come by Stop.
+	// Stopped notes that CloseSpider or a limit has stopped the run, so that those of the other programs are stopped by
+	// Stop, with this reason. It must not wait. The engine may also call it for a reason that has come by Stop.
 	Stopped(reason string)
 }
 
-// SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None of them waits for
-// the cache.
+// SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None
+// of them waits for the cache.
 type SharedRun struct {
-	Resume func()          // MayStart was false, and is true again: requests that wait for that go on
-	Halt   func(err error) // another program may take the slots at any time: the run ends with err if a download is in flight
-	Lose   func(err error) // the slots belong to others: the run ends with err
+	Resume func() // MayStart was false, and is true again: requests that wait for that go on
+	// another program may take the slots at any time: the run ends with err if a download is in flight
+	Halt func(err error)
+	Lose func(err error) // the slots belong to others: the run ends with err
 
-	Start  func()                                     // StartRequest is to be called by this run; a second call does nothing
-	Open   func(n int64)                              // so many requests of the job wait or are in flight, in all programs: Limits.Pending is for all of them
-	Share  func(programs int)                         // so many programs work on the job now: each has its part of PerIP and PerProxy, 1 at least
-	Allow  func(checkpoint []byte)                    // the loopback addresses that the seeds of the job allow, as a run has stored them
-	Gain   func(gained []SlotState, delayed int64)    // these slots belong to this program now, and so many delayed requests
-	Give   func(pending, delayed int64)               // so many requests went to another program with their slots, of which Next has none any more
-	Arrive func(records []Record, verdicts []Verdict) // requests that others have handed on, as Accept would answer for them
-	Finish func(read int64)                           // nothing of the job is left to do; all its runs have read so many pages
-	Stop   func(reason string)                        // the job was stopped elsewhere: the run ends gracefully, for the same reason
+	// StartRequest is to be called by this run; a second call does nothing
+	Start func()
+	// so many requests of the job wait or are in flight, in all programs: Limits.Pending is for all of them
+	Open func(n int64)
+	// so many programs work on the job now: each has its part of PerIP and PerProxy, 1 at least
+	Share func(programs int)
+	// the loopback addresses that the seeds of the job allow, as a run has stored them
+	Allow func(checkpoint []byte)
+	// these slots belong to this program now, and so many delayed requests
+	Gain func(gained []SlotState, delayed int64)
+	// so many requests went to another program with their slots, of which Next has none any more
+	Give func(pending, delayed int64)
+	// requests that others have handed on, as Accept would answer for them
+	Arrive func(records []Record, verdicts []Verdict)
+	// nothing of the job is left to do; all its runs have read so many pages
+	Finish func(read int64)
+	// the job was stopped elsewhere: the run ends gracefully, for the same reason
+	Stop func(reason string)
 
-	// Hold returns when a request of another program may go to this slot, which is that one's until done is called; it waits for the slot.
+	// Hold returns when a request of another program may go to this slot, which is that one's until done is called; it
+	// waits for the slot.
 	Hold func(ctx context.Context, slot string) (done func(), err error)
 
-	Pages  int64                                    // Limits.Pages, which is of the whole job: the run may begin none until Budget allows it; 0: no limit
-	Budget func(more int64) (left int64, busy bool) // so many more downloads may begin; it returns how many that are, and whether one is in flight
+	// Limits.Pages, which is of the whole job: the run may begin none until Budget allows it; 0: no limit
+	Pages int64
+	// so many more downloads may begin; it returns how many that are, and whether one is in flight
+	Budget func(more int64) (left int64, busy bool)
 }
 
 // sharedRun makes what a shared cache tells the run.
@@ -58,10 +73,10 @@ func sharedRun(c *crawl) SharedRun {
 	return SharedRun{
 		Pages: pages, Budget: c.frontier.Budget, Hold: c.frontier.Hold, Open: c.ledger.Job, Share: c.frontier.Share,
 		Resume: c.frontier.Wake,
-		Lose:   c.storeFailed,
+		Lose:   c.stop.storeFailed,
 		Halt: func(err error) {
 			if len(c.frontier.InFlight()) > 0 {
-				c.storeFailed(err)
+				c.stop.storeFailed(err)
 			}
 		},
 		Start: func() { c.start.begin(false) },
@@ -84,7 +99,7 @@ func sharedRun(c *crawl) SharedRun {
 			c.start.begin(true)
 			c.ledger.Share(false)
 		},
-		Stop: func(reason string) { c.requestStop(reason, nil) },
+		Stop: func(reason string) { c.stop.requestStop(reason, nil) },
 	}
 }
 

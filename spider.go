@@ -65,9 +65,15 @@ func (s *BaseSpider) ErrorHandler(err *HandleError, req chan<- *Context) {}
 // GetName returns Name.
 func (s *BaseSpider) GetName() string { return s.Name }
 
+// seeder is a spider of this package, or one that embeds it: it knows the URLs of its first requests beforehand.
+type seeder interface{ seeds() []string }
+
+// requestSeeder is a seeder that knows the requests themselves.
+type requestSeeder interface{ first() []*Request }
+
 // seedsOf returns the URLs of the first requests that a spider says beforehand. Others are sent by its code.
 func seedsOf(s SpiderInterface) []string {
-	if named, ok := s.(interface{ seeds() []string }); ok {
+	if named, ok := s.(seeder); ok {
 		return named.seeds()
 	}
 	return nil
@@ -91,8 +97,9 @@ func (s *funcSpider) mistake() error {
 	return nil
 }
 
-// NewSpider makes a spider from a name, a parser, and the URLs of its first requests, which are sent with GET. The parser
-// reads every page whose request has no parser of its own. A nil parser is a mistake that Run reports. See also [NewSpiderOf].
+// NewSpider makes a spider from a name, a parser, and the URLs of its first requests, which are sent with GET. The
+// parser reads every page whose request has no parser of its own. A nil parser is a mistake that Run reports. See also
+// [NewSpiderOf].
 func NewSpider(name string, parser Parser, urls ...string) SpiderInterface {
 	return &funcSpider{&BaseSpider{Name: name, FeedUrls: urls}, parser}
 }
@@ -144,9 +151,9 @@ func (s *Spider) seeds() (urls []string) {
 	return urls
 }
 
-// NewSpiderOf makes a spider from a name, the parser of all requests without a parser of their own, and first requests. These
-// are made by [NewRequest], with any method, headers, priority, Meta and so on. A nil parser, a nil request and a request
-// with an option that failed are mistakes that Run reports.
+// NewSpiderOf makes a spider from a name, the parser of all requests without a parser of their own, and first requests.
+// These are made by [NewRequest], with any method, headers, priority, Meta and so on. A nil parser, a nil request and a
+// request with an option that failed are mistakes that Run reports.
 //
 // Each run sends copies of the requests, so the spider may run several times, in several engines, also concurrently. A
 // BodyReader can be read only once, though; use [RequestWithBody] for a body that is sent more than once.
@@ -166,13 +173,14 @@ func NewSpiderOf(name string, parser Parser, requests ...*Request) *Spider {
 	return s
 }
 
-// On gives a parser a name for this spider's runs, as [SpiderEngine.RegisterParser] does for all spiders of an engine. A
-// durable cache stores this name with each request that uses the parser, so do not change it while the job exists.
+// On gives a parser a name for this spider's runs, as [SpiderEngine.RegisterParser] does for all spiders of an engine.
+// A durable cache stores this name with each request that uses the parser, so do not change it while the job exists.
 //
-// A parser made by [Handle] is identified by its func if that is a top-level func or a method: RequestWithParser(Handle(detail))
-// then finds the name wherever it is written. Receivers are not compared: a durable cache runs a method with the receiver that
-// was given to On, and the same method with two names is a mistake that Run reports, like a nil parser, an empty name and a
-// name that is given twice. If the func is a func literal, call Handle once, keep the parser in a variable and pass the variable.
+// A parser made by [Handle] is identified by its func if that is a top-level func or a method:
+// RequestWithParser(Handle(detail)) then finds the name wherever it is written. Receivers are not compared: a durable
+// cache runs a method with the receiver that was given to On, and the same method with two names is a mistake that Run
+// reports, like a nil parser, an empty name and a name that is given twice. If the func is a func literal, call Handle
+// once, keep the parser in a variable and pass the variable.
 func (s *Spider) On(name string, parser Parser) *Spider {
 	if _, ok := s.named[name]; ok {
 		s.mistaken("On(%q) was called twice", name)
@@ -185,10 +193,10 @@ func (s *Spider) On(name string, parser Parser) *Spider {
 	return s
 }
 
-// OnError sets the func that is called once for each failed request or item. It may send requests with emit until it returns:
-// the failed request again, which is a retry, or others, which are one level deeper. If it returns [CloseSpider], the crawl
-// stops; any other error is reported as a failure of the stage [StageError]. The func may be called concurrently. Run reports
-// a nil func, and a second call of OnError, as mistakes.
+// OnError sets the func that is called once for each failed request or item. It may send requests with emit until it
+// returns: the failed request again, which is a retry, or others, which are one level deeper. If it returns
+// [CloseSpider], the crawl stops; any other error is reported as a failure of the stage [StageError]. The func may be
+// called concurrently. Run reports a nil func, and a second call of OnError, as mistakes.
 func (s *Spider) OnError(failed func(err *HandleError, emit func(*Request) error) error) *Spider {
 	if failed == nil || s.failed != nil {
 		s.mistaken("OnError was called with nil, or twice")
@@ -197,11 +205,11 @@ func (s *Spider) OnError(failed func(err *HandleError, emit func(*Request) error
 	return s
 }
 
-// OnStart sets a func that sends first requests with emit, for example from a file or a database. It is called once per crawl,
-// after the requests given to NewSpiderOf were sent, and not again if an earlier run of a durable job has completed it. emit
-// blocks while Limits.Pending requests are queued. When the crawl stops, ctx is cancelled and emit returns an error, which the
-// func should return. If the func returns [CloseSpider], the crawl stops; any other error ends the run as failed. Run reports
-// a nil func, and a second call of OnStart, as mistakes.
+// OnStart sets a func that sends first requests with emit, for example from a file or a database. It is called once per
+// crawl, after the requests given to NewSpiderOf were sent, and not again if an earlier run of a durable job has
+// completed it. emit blocks while Limits.Pending requests are queued. When the crawl stops, ctx is cancelled and emit
+// returns an error, which the func should return. If the func returns [CloseSpider], the crawl stops; any other error
+// ends the run as failed. Run reports a nil func, and a second call of OnStart, as mistakes.
 func (s *Spider) OnStart(start func(ctx context.Context, emit func(*Request) error) error) *Spider {
 	if start == nil || s.start != nil {
 		s.mistaken("OnStart was called with nil, or twice")
@@ -262,7 +270,8 @@ func (s *Spider) mistaken(format string, args ...any) {
 	s.mistakes = append(s.mistakes, fmt.Errorf("NewSpiderOf(%q): "+format, slices.Concat([]any{s.name}, args)...))
 }
 
-// emitTo returns a func that sends requests to a channel, and the one that ends it: that waits for those that are being sent.
+// emitTo returns a func that sends requests to a channel, and the one that ends it: that waits for those that are being
+// sent.
 func emitTo(ctx context.Context, req chan<- *Context) (emit func(*Request) error, end func()) {
 	door := guard.NewDoor()
 	emit = func(r *Request) error {
@@ -283,8 +292,8 @@ type namedParser struct {
 	parser Parser
 }
 
-// parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
-// safe for concurrent use once it is made.
+// parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It
+// is safe for concurrent use once it is made.
 type parserTable = funcname.Parsers[Parser]
 
 // newParserTable collects the parsers of a run: those registered with the engine, then those of the
@@ -313,9 +322,10 @@ func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, 
 	return t, errors.Join(errs...)
 }
 
-// checkFirst finds a mistake in the first requests of a spider, as far as they are known: a durable cache has to know their parsers.
+// checkFirst finds a mistake in the first requests of a spider, as far as they are known: a durable cache has to know
+// their parsers.
 func (c *codec) checkFirst(spider SpiderInterface) error {
-	s, ok := spider.(interface{ first() []*Request })
+	s, ok := spider.(requestSeeder)
 	if !ok || !c.durable {
 		return nil
 	}

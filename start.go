@@ -36,7 +36,8 @@ func (s *starter) Abandon(l guard.Loss) {
 	s.end()
 }
 
-// begin begins to send the seeds, unless another run of a durable job has done so or does it. All but the first call do nothing.
+// begin begins to send the seeds, unless another run of a durable job has done so or does it. All but the first call do
+// nothing.
 func (s *starter) begin(elsewhere bool) {
 	if s.begun.Swap(true) {
 		return
@@ -52,8 +53,9 @@ func (s *starter) begin(elsewhere bool) {
 		return
 	}
 	seeds := make(chan *Context)
-	received := guard.Go(func() { s.receive(seeds) }) // until the fence; a start that was given up keeps it until it returns
-	guard.Go(func() {                                 // run waits for gone
+	// until the fence; a start that was given up keeps it until it returns
+	received := guard.Go(func() { s.receive(seeds) })
+	guard.Go(func() { // run waits for gone
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
 			if inbox.SendFence(seeds, fence) {

@@ -12,20 +12,16 @@ import (
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// contexts are those of a crawl, and what ends them.
-type contexts struct {
+// stop is the part of a crawl that ends it: any station may ask for that. It knows how long the crawl has been running,
+// and what it needs to know of how it went.
+type stop struct {
 	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
 	giveUp       context.CancelCauseFunc
 	intake       context.Context // of Start; cancelled when the crawl stops
 	noMore       context.CancelFunc
 	storing      context.Context // of the cache and the committers; outlives the work
 	abandonStore context.CancelFunc
-}
 
-// stop is the part of a crawl that ends it: any station may ask for that. It knows how long the crawl has been running, and what it needs
-// to know of how it went.
-type stop struct {
-	contexts
 	began    time.Time
 	ending   *lifecycle.Ending
 	took     atomic.Int64 // how long the run was, once it is over
@@ -45,8 +41,8 @@ func (s *stop) elapsed() time.Duration {
 	return time.Since(s.began)
 }
 
-// stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned calls are
-// reported elsewhere.
+// stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned
+// calls are reported elsewhere.
 func (s *stop) stageError(err error) error {
 	if err == nil || s.work.Err() != nil || isA[*stage.AbandonedError](err) {
 		return nil
@@ -59,8 +55,8 @@ var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
 func (s *stop) requestStop(reason string, cause error) { s.ending.Ask(reason, cause) }
 
-// closeSpider is requestStop for the reason that user code has given to CloseSpider: the crawl has not finished then, even if
-// nothing was left to do.
+// closeSpider is requestStop for the reason that user code has given to CloseSpider: the crawl has not finished then,
+// even if nothing was left to do.
 func (s *stop) closeSpider(reason string) { s.ending.Insist(cmp.Or(reason, "closed by the spider")) }
 
 // errInterrupted is the cause of a stop by a signal until the run ends, when it is known what waits.

@@ -14,8 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// visit is a job with the pages that it belongs to: what its user code calls, by its Context, its Response and its Output, and what
-// the watch tells of that code.
+// visit is a job with the pages that it belongs to: what its user code calls, by its Context, its Response and its
+// Output, and what the watch tells of that code.
 type visit struct {
 	job
 	pages *pages
@@ -24,7 +24,7 @@ type visit struct {
 
 // newVisit makes the visit of a record.
 func (p *pages) newVisit(rec Record) *visit {
-	if p.fetcher.layers.top == nil {
+	if p.fetcher.downloads.layers.top == nil {
 		return new(visit).init(p, rec)
 	}
 	v := &struct { // each download needs one, and this makes no garbage of its own
@@ -104,7 +104,7 @@ func (v *visit) slotDelay(d time.Duration) {
 
 func (v *visit) turn() time.Time { return v.pages.frontier.Delayed(&v.job) }
 
-func (v *visit) ownDownloader() *httpDownloader { return v.pages.fetcher.own }
+func (v *visit) ownDownloader() *httpDownloader { return v.pages.fetcher.downloads.own }
 
 // lend makes a Context that the pipelines of an item of the job are given.
 func (v *visit) lend(ctx *Context, by *guard.Call) {
@@ -133,8 +133,8 @@ func (v *visit) Bounds() *page.Bounds { return &v.pages.bounds }
 // Queries returns where the queries on the pages of the crawl are counted.
 func (v *visit) Queries() *page.Queries { return v.pages.queries }
 
-// Add counts bytes that the page takes beside what pages.reserve has waited for. Code that asks for a page does not wait: the
-// request that has to give memory back may wait for it.
+// Add counts bytes that the page takes beside what pages.reserve has waited for. Code that asks for a page does not
+// wait: the request that has to give memory back may wait for it.
 func (v *visit) Add(n int64) { v.pages.fetcher.bodies.Add(&v.root().hold, n) }
 
 // Extracted counts the fields of a struct that was filled from a page.

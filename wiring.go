@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,14 +18,14 @@ import (
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
 	c = &crawl{cfg: cfg, errs: &e.errs}
-	c.began = time.Now()
-	c.ending = c.newEnding()
+	c.stop.began = time.Now()
+	c.stop.ending = c.newEnding()
 	if _, err := guard.Protect(func() error { return c.wire(name) }); err != nil {
 		return nil, &RunError{Op: "wiring", Err: err}
 	}
-	c.work, c.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.intake, c.noMore = context.WithCancel(c.work)
-	c.storing, c.abandonStore = context.WithCancel(context.WithoutCancel(ctx))
+	c.stop.work, c.stop.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.stop.intake, c.stop.noMore = context.WithCancel(c.stop.work)
+	c.stop.storing, c.stop.abandonStore = context.WithCancel(context.WithoutCancel(ctx))
 	return c, nil
 }
 
@@ -89,8 +90,8 @@ func (c *crawl) wireParts() {
 	for _, d := range c.cfg.downloaders {
 		c.parts = append(c.parts, d.downloader)
 	}
-	for i := len(c.layers.parts) - 1; i >= 0; i-- {
-		c.parts = append(c.parts, c.layers.parts[i])
+	for i := len(c.downloads.layers.parts) - 1; i >= 0; i-- {
+		c.parts = append(c.parts, c.downloads.layers.parts[i])
 	}
 	if c.cfg.dupeFilter != nil {
 		c.parts = append(c.parts, c.cfg.dupeFilter)
@@ -100,12 +101,12 @@ func (c *crawl) wireParts() {
 	c.keepers = commit.KeepersOf(c.parts)
 }
 
-// open prepares the parts and takes over the job of the cache. The code that it calls has its context cancelled when the
-// crawl is to stop, since there is no work in hand that could be finished; code that does not return when the
-// grace is over is left behind.
+// open prepares the parts and takes over the job of the cache. The code that it calls has its context cancelled when
+// the crawl is to stop, since there is no work in hand that could be finished; code that does not return when the grace
+// is over is left behind.
 func (c *crawl) open() (state State, err error) {
-	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
-	defer context.AfterFunc(c.intake, cancel)()
+	ctx, cancel := context.WithCancel(c.stop.work) // parts may keep it: it ends with the work
+	defer context.AfterFunc(c.stop.intake, cancel)()
 	job := Job{Spider: c.spider.GetName(), KeyVersion: identity.Version, QueueBytes: c.limits.QueueBytes}
 	dupes := newDuplicates(c.cfg.dupeFilter, c.limits.Body)
 	if dupes.keys != nil {
@@ -142,7 +143,10 @@ func (c *crawl) open() (state State, err error) {
 		}
 		c.opened = append(c.opened, part)
 		if user, ok := part.(NetworkUser); ok {
-			give := func() error { user.UseNetwork(network{c.own.client, c.acceptor, c.fetcher.robots}); return nil }
+			give := func() error {
+				user.UseNetwork(network{c.downloads.own.client, c.acceptor, c.fetcher.robots})
+				return nil
+			}
 			if err := c.opening(part, give); err != nil {
 				return state, &RunError{Op: "start", Err: err}
 			}
@@ -160,20 +164,22 @@ func (c *crawl) open() (state State, err error) {
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
-	err := c.watch.Apart(&guard.Call{Owner: outsider{report: c.report}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
+	err := c.watch.Apart(&guard.Call{Owner: outsider{report: c.report}}, string(StageOpen),
+		func() { _, failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
 		return fmt.Errorf("%s: %w", partName(part), context.Canceled)
 	case err != nil:
-		return &report.OpeningError{What: partName(part), Err: fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageOpen, nil))}
+		return &report.OpeningError{What: partName(part),
+			Err: fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageOpen, nil))}
 	case failed != nil:
 		return &report.OpeningError{What: partName(part), Err: failed}
 	}
 	return nil
 }
 
-// restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the first
-// checkpoints of those that have none.
+// restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the
+// first checkpoints of those that have none.
 func (c *crawl) restore(ctx context.Context, state State) error {
 	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
 	if err == nil && state.Durable && !state.Finished {
@@ -226,4 +232,36 @@ func partName(part any) string {
 		return fmt.Sprintf("the downloader %T", part)
 	}
 	return fmt.Sprintf("%T", part)
+}
+
+// mistakes are what is wrong with the options of a run.
+type mistakes []error
+
+// addIf adds a mistake that was made if wrong is true.
+func (m *mistakes) addIf(wrong bool, format string, args ...any) {
+	if wrong {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
+}
+
+// mistakeOf returns the mistake in how a part was made, if it remembers one; nil otherwise.
+func mistakeOf(part any) error {
+	type ours interface{ mistake() error }  // a part made by this package
+	type users interface{ Mistake() error } // see PipelinesInterface
+	switch m := part.(type) {
+	case ours:
+		return m.mistake()
+	case users:
+		return m.Mistake()
+	}
+	return nil
+}
+
+// notNil refuses nil parts, nil pointers and funcs in an interface too.
+func notNil(part any, where string, i int) error {
+	v := reflect.ValueOf(part)
+	if part == nil || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {
+		return fmt.Errorf("%s: argument %d is nil", where, i+1)
+	}
+	return nil
 }

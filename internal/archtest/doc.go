@@ -1,15 +1,16 @@
 // Package archtest keeps the house in order: its test fails when a package imports upwards or
-// sideways, when the root package draws in another module, when a file grows too long, when code starts a goroutine
-// nobody owns, sleeps, or steers by package state or environment, and when the documents name what is not there.
+// sideways, when the root package draws in another module, when a station of the root points at the crawl, when code starts a
+// goroutine nobody owns, sleeps, or steers by package state or environment, and when the documents name what is not there.
 //
 // The rules are functions from what they check to the problems found, so that each can be tried on
 // a small made-up tree:
 //
 //	Imports(packages)        packages and what they import,       floors.go
 //	                         which Packages(files) finds
+//	Plan(packages)           the packages that the plan names     floors.go
 //	RootModules(modules)     the modules that the root draws in   floors.go
 //	Files(files)             parsed source, file by file          source.go
-//	Root(files)              the root as a whole, names of tests  house.go
+//	Root(files)              stations of the root, names of tests house.go
 //	Story(files, page)       what the documents say of the house  story.go
 //
 // The tables a contributor may have to extend are all in tables.go; a message that asks for it says

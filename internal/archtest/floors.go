@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,6 +41,22 @@ func Imports(packages []Package) []Problem {
 			if why := forbidden(from, fromHome, fromFloor, to, toHome, toFloor); why != "" {
 				problems = append(problems, problemf(from, "imports %s: %s", to, why))
 			}
+		}
+	}
+	return problems
+}
+
+// Plan checks that the plan names no package that does not exist.
+func Plan(packages []Package) []Problem {
+	var problems []Problem
+	for _, planned := range slices.Sorted(maps.Keys(plan)) {
+		exists := slices.ContainsFunc(packages, func(p Package) bool {
+			rel, _ := inside(p.ImportPath)
+			matched, _ := path.Match(planned, rel) // the patterns of the table are well formed
+			return matched
+		})
+		if !exists {
+			problems = append(problems, problemf(planned, "does not exist: take it out of plan in internal/archtest/tables.go"))
 		}
 	}
 	return problems

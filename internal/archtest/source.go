@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -18,17 +17,10 @@ import (
 // File is one parsed source file.
 type File struct {
 	// Path is relative to the root of the module, with slashes.
-	Path  string
-	Lines int
+	Path string
 
 	set  *token.FileSet
 	tree *ast.File
-	src  []byte
-}
-
-// parseInto parses the file again, among others.
-func (f File) parseInto(set *token.FileSet) (*ast.File, error) {
-	return parser.ParseFile(set, f.Path, f.src, parser.SkipObjectResolution)
 }
 
 // Parse reads every Go file of a tree, whatever its build constraints, but not testdata, hidden
@@ -54,7 +46,7 @@ func Parse(tree fs.FS) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, File{Path: p, Lines: bytes.Count(src, []byte("\n")), set: set, tree: parsed, src: src})
+		files = append(files, File{Path: p, set: set, tree: parsed})
 		return nil
 	})
 	if err != nil {
@@ -114,7 +106,6 @@ func Files(files []File) []Problem {
 	var problems []Problem
 	starting := map[string]bool{}
 	for _, f := range files {
-		problems = append(problems, f.length()...)
 		found, goes := f.code()
 		problems = append(problems, found...)
 		starting[f.Path] = goes
@@ -133,23 +124,6 @@ func (f File) isTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 func (f File) floor() floor {
 	_, level := locate(path.Dir(f.Path))
 	return level
-}
-
-// length checks the number of lines. Only generated tables, named as such, may be longer.
-func (f File) length() []Problem {
-	limit := maxLines
-	switch {
-	case strings.HasSuffix(f.Path, "_table.go") && ast.IsGenerated(f.tree):
-		return nil
-	case f.isTest():
-		limit = maxTestLines
-	case path.Dir(f.Path) == ".":
-		limit = maxRootLines
-	}
-	if f.Lines > limit {
-		return []Problem{problemf(f.Path, "has %d lines, at most %d: give a noun of it a file of its own", f.Lines, limit)}
-	}
-	return nil
 }
 
 // code walks the syntax tree. It also reports whether the file starts goroutines.

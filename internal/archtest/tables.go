@@ -33,9 +33,6 @@ var plan = map[string]floor{
 	"e2e":           door,
 
 	"middleware": room,
-	"httpcache":  room,
-	"proxy":      room,
-	"session":    room,
 	"feed":       room,
 	"pipeline":   room,
 	"media":      room,
@@ -44,8 +41,6 @@ var plan = map[string]floor{
 	"cache/disk": room,
 	"cluster":    room,
 	"browser":    room,
-	"dashboard":  room,
-	"telemetry":  room,
 	"spidertest": room,
 
 	"stage":                cellar,
@@ -150,13 +145,6 @@ var heavyModules = map[string][]string{
 	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},
 }
 
-// The longest a hand-written file may be, in lines.
-const (
-	maxLines     = 500
-	maxRootLines = 350
-	maxTestLines = 800
-)
-
 // goroutines lists the files that may hold go statements, with the owner that waits for what they
 // start. Tests are free.
 var goroutines = map[string]string{
@@ -169,30 +157,4 @@ var goroutines = map[string]string{
 	"engine.go":                    "the loop of Crawl, which receives the result",
 	"internal/inbox/inbox.go":      "Inbox.Close",
 	"page.go":                      "the func that itemsOf returns",
-}
-
-// The bars of the root. Words that users see make it larger, machines go to rooms: whoever raises a bar says here which words they are.
-// The log, NothingError, SpiderOf and typed data took 35 files and 9,500 lines to 40 and 10,600; layers, Answerer, Context.Respond,
-// Context.CopyWire and ContextPipeline took these to 10,950; Response.Metadata, with what else reads a page, to 11,100; FieldStats
-// (typed items, field health and what else reads a page) and form.go take these to 42 files and 11,700; settings.go, the options that
-// a file or a command line can say, to 43 and 11,840. The tests of forms and of curl are one test file more, 53 in all. Stations that
-// know only those above them, and what needs no type of the root below it, took these to 43 and 11,400; network.go, of parts
-// that connect by themselves and obey robots.txt and pauses for what their pages load, and shared.go, of jobs that several programs work
-// on and end (SharedCache, SharedRun), to 45 and 11,570; RequestWithVariant, which is part of a request's key, Response.SetValue and Value, by
-// which a downloader hands over more than a body, and Network.InScope, to 11,615; Context.MaxBody, Context.IsInline and Request.Downloader, for parts that render
-// pages, SharedRun.Pages and Budget, SharedCache.Turn and SharedRun.Hold, by which several programs share a limit and take turns, and Context.AwaitTurn to 11,662; SharedRun.Open, by which Limits.Pending is of the whole job, and Share, by which PerIP and PerProxy are, to 11,664; SlotState.Delayed, so that a host with nothing but delayed requests keeps its delay after a crash, to 11,665.
-const (
-	maxRootFiles   = 45
-	maxRootTests   = 53
-	maxRootSum     = 11_665
-	maxSlivers     = 0
-	minRootLines   = 60 // of a file that is not a sliver
-	maxMethodFiles = 3  // that the methods of a type may lie in
-	maxFields      = 20 // of a struct
-	maxKnot        = 10 // files of the root that lead to each other by what they use
-)
-
-// large are the structs with more fields: options and messages.
-var large = map[string]int{
-	"Request": 25, "config": 22, "Limits": 24, "Stats": 24,
 }

@@ -1,0 +1,72 @@
+package tegenaria
+
+import (
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/wire"
+)
+
+// RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a
+// list, for the page of the product. The value survives redirects, retries and, with a durable cache, the process. It
+// is stored as JSON under the name of the type T, even in a memory cache, so fields that encoding/json ignores are
+// lost. A second value replaces the first. If it cannot be encoded as JSON, the request fails with a [*DataError] when
+// it is sent.
+func RequestWithData[T any](v T) RequestOption {
+	return func(r *Request) {
+		d, err := wire.NewDatum(v)
+		if err != nil {
+			r.fail(&DataError{URL: r.Url, Sent: wire.TypeName[T](), Err: err})
+			return
+		}
+		r.newExtras().Data = d
+	}
+}
+
+// Data returns the value that [RequestWithData] attached to the request of a response, as a new copy each time. The
+// error is a [*DataError] if the request has no value, or one of another type. It may be called concurrently.
+func Data[T any](resp *Response) (T, error) {
+	var none T
+	want := wire.TypeName[T]()
+	if resp == nil || resp.req == nil {
+		return none, &DataError{Wanted: want}
+	}
+	url, d := resp.req.Url, resp.req.extras().Data
+	switch {
+	case d == nil:
+		return none, &DataError{URL: url, Wanted: want}
+	case d.Type != want:
+		return none, &DataError{URL: url, Sent: d.Type, Wanted: want}
+	}
+	v, err := wire.Decode[T](d)
+	if err != nil {
+		return none, &DataError{URL: url, Sent: want, Wanted: want, Err: err}
+	}
+	return v, nil
+}
+
+// DataError is the error of a value that [RequestWithData] could not encode, or that [Data] did not find.
+type DataError struct {
+	URL    string // of the request
+	Sent   string // the type of the value that the request has, with the import path of its package; "" if it has none
+	Wanted string // the type that Data was asked for; "" if the value could not be sent
+	Err    error  // of encoding/json; nil if the types differ
+}
+
+// Error names both types and the remedy.
+func (e *DataError) Error() string {
+	url := urlx.Redact(e.URL)
+	switch {
+	case e.Wanted == "":
+		return fmt.Sprintf("RequestWithData of %s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
+	case e.Err != nil:
+		return fmt.Sprintf("Data of %s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
+	case e.Sent == "":
+		return fmt.Sprintf("Data of %s: the request has no data, and %s is asked for; send it with RequestWithData",
+			url, e.Wanted)
+	}
+	return fmt.Sprintf("Data of %s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
+}
+
+// Unwrap returns the error of encoding/json.
+func (e *DataError) Unwrap() error { return e.Err }
