@@ -196,7 +196,9 @@ func (f *fetcher) received(j *job, resp *Response) {
 	// errors.As would allocate for each page
 	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut {
 		f.report.counters.DamagedPage(resp.URL)
+		f.report.countForJob(j, func(c *jobCounts) { c.damaged++ })
 	}
+	f.report.countForJob(j, func(c *jobCounts) { c.responses = append(c.responses, resp.Status) })
 	responses, bytes := f.report.counters.Response(resp.Status, resp.ContentLength)
 	if told := f.cfg.events.Downloaded; told != nil {
 		f.report.event(func() { told(j.ctx.Request, resp) })

@@ -298,6 +298,7 @@ func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, r
 	p.frontier.Overrule(j)
 	if outcome == Fetched {
 		p.report.counters.Read.Add(1)
+		p.report.countForJob(j, func(c *jobCounts) { c.read++ })
 	}
 	p.report.settledAs(r, p.report.inDetail(r, resp), outcome, reason)
 	p.ledger.Settle(uint8(outcome), reason)

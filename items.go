@@ -114,6 +114,7 @@ func (s *items) add(j *job, meta *ItemMeta) bool {
 		if s.stop.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
 			s.report.counters.Failed.Add(1)
+			s.report.countForJob(root, func(c *jobCounts) { c.failed++ })
 			root.loseItem(err)
 		}
 		task.MarkAsProcessed()
@@ -241,6 +242,7 @@ func (s *items) process(t *itemTask) (stack []byte, err error) {
 func (s *items) done(t *itemTask, err error, stack []byte) {
 	if err == nil {
 		scraped := s.report.counters.Scraped.Add(1)
+		s.report.countForJob(t.job, func(c *jobCounts) { c.scraped++ })
 		if f := s.cfg.events.ItemScraped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(t.meta) }) })
 		}
@@ -257,6 +259,7 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	if isA[*dropItemError](err) {
 		s.report.counters.Dropped.Add(1)
+		s.report.countForJob(t.job, func(c *jobCounts) { c.dropped++ })
 		if f := s.cfg.events.ItemDropped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(herr) }) })
 		}
@@ -264,10 +267,12 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 	}
 	if reason, ok := asCloseSpider(err); ok {
 		s.report.counters.Dropped.Add(1)
+		s.report.countForJob(t.job, func(c *jobCounts) { c.dropped++ })
 		s.stop.closeSpider(reason)
 		return
 	}
 	s.report.counters.Failed.Add(1)
+	s.report.countForJob(t.job, func(c *jobCounts) { c.failed++ })
 	s.tell(t, StageError, func() {
 		s.report.failed(herr)
 		s.failures.tellHandlers(t.job, failureOf(t.job), &t.call, herr)

@@ -51,7 +51,8 @@ type job struct {
 	died   *HandleError                     // it is given up because the process died with it too often
 	parts  frontier.Parts                   // that are not done
 
-	mu      sync.Mutex  // guards the fields below
+	mu      sync.Mutex // guards the fields below
+	counts  jobCounts
 	spooled []*Response // of its inline requests: their files are removed when it ends
 	outcome Outcome     // of its request; 0: undecided, it goes back to the cache
 	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
@@ -169,6 +170,13 @@ func (j *job) lostItem() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lost
+}
+
+// counted returns what the job adds to the counters of a durable job.
+func (j *job) counted() jobCounts {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.counts
 }
 
 // Claim returns what the job has of the frontier.

@@ -83,6 +83,7 @@ func (ls *losses) end() {
 		ls.report.failed(l.failure(ls.codec.requestOf(&l.job.rec)))
 		if l.item != nil && !l.told {
 			ls.report.counters.Failed.Add(1)
+			ls.report.countForJob(l.job, func(c *jobCounts) { c.failed++ })
 		}
 		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
 		switch {
@@ -103,7 +104,7 @@ func (ls *losses) end() {
 func (ls *losses) endLost(l *loss) {
 	j := l.job
 	e := ended{Settled: Settled{Record: j.rec}, request: ls.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(),
-		flown: j.flown, lost: true}
+		flown: j.flown, lost: true, counts: j.counted()}
 	switch {
 	case l.atEnd: // it goes back as it is
 	case !ls.settler.durable:

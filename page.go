@@ -172,6 +172,7 @@ func (p *pages) runParser(j *job) {
 		return
 	}
 	p.report.counters.Read.Add(1)
+	p.report.countForJob(j, func(c *jobCounts) { c.read++ })
 	p.report.leadsOn(j)
 	items, closeItems := p.itemsOf(j, parser)
 	var requests chan<- *Context

@@ -34,6 +34,7 @@ type reporter struct {
 	hosts    report.Hosts          // that have answered
 	pages    report.Pages
 	fields   fieldcount.Totals // of items of requests that have settled
+	forJob   jobTotals         // of requests that have settled
 	events   Events
 
 	door    *guard.Door           // calls of Events are inside; none begins once it is closed

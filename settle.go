@@ -60,6 +60,7 @@ type ended struct {
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
+	counts  jobCounts
 }
 
 // settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its
@@ -107,7 +108,8 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load(),
+		counts: j.counted()}
 	if j.ctx != nil {
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
 		e.told = s.report.inDetail(e.request, j.ctx.Response())
@@ -178,7 +180,7 @@ func (s *settler) settle(todo *settling) {
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {
 		s.flights.end(list)
-		countFields(&s.report.fields, list)
+		s.count(list)
 		err = s.store(&batch)
 	}
 	s.bodies.Release(hold)
@@ -273,6 +275,7 @@ func (s *settler) requeue(e *ended) {
 		stored.Queue(rec.Slot, rec.Priority)
 	}
 	s.report.counters.Retries.Add(1)
+	s.countForJob(e) // the next batch stores what the attempt has counted
 	if f := s.report.events.RequestRetried; f != nil {
 		s.report.event(func() { f(e.request, retry.After, retry.Err) })
 	}
@@ -304,12 +307,19 @@ func (s *settler) started() {
 	})
 }
 
-// countFields adds the counts of the fields of requests that have an outcome to those of the run.
-func countFields(sum *fieldcount.Totals, list []ended) {
+// count adds what requests that have an outcome count to the counts of the run and of the job.
+func (s *settler) count(list []ended) {
 	for i := range list {
-		if list[i].Outcome != 0 {
-			sum.Add(list[i].fields)
+		if e := &list[i]; e.Outcome != 0 {
+			s.report.fields.Add(e.fields)
+			s.countForJob(e)
 		}
+	}
+}
+
+func (s *settler) countForJob(e *ended) {
+	if s.durable {
+		s.report.forJob.add(&e.counts)
 	}
 }
 
@@ -321,24 +331,33 @@ func discard(j *job) {
 
 // describe adds to a durable batch the facts that the job has to remember beside its requests.
 func (s *settler) describe(batch *Batch, now time.Time) error {
-	batch.Counters = s.counters()
-	for i := range batch.Settled { // the ledger counts them when they are stored
+	for i := range batch.Settled {
 		batch.Settled[i].At = now
-		batch.Counters["settled"]++
-		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
+	batch.Counters = s.counters(batch.Settled)
 	return s.keepState(batch)
 }
 
-// counters returns the counts that a durable job keeps over its runs.
-func (s *settler) counters() map[string]int64 {
+// counters returns the counts that a durable job keeps over its runs: those of requests that are settled and of their
+// items, with those of the batch that is about to be stored, which the ledger has not counted yet; and those of traffic
+// so far, such as downloads and bytes, of which a part happens again when the process is killed.
+func (s *settler) counters(batch []Settled) map[string]int64 {
 	var stats Stats
 	stats.addLedger(s.ledger)
+	for i := range batch {
+		how := &batch[i]
+		stats.Settled++
+		stats.Outcomes[how.Outcome]++
+		if how.Reason != "" {
+			stats.Reasons[reasonKey(how.Outcome, how.Reason)]++
+		}
+	}
 	stats.count(&s.report.counters)
+	read := s.report.forJob.fill(&stats)
 	stats.Fields = fieldStats(s.report.fields.Counts())
 	stats.Elapsed = s.stop.elapsed()
 	counts := stats.durable(s.earlier)
-	counts["read"] += s.report.counters.Read.Load()
+	counts["read"] += read
 	return counts
 }
 
@@ -362,7 +381,7 @@ func (s *settler) finished() error {
 	if !s.durable {
 		return nil
 	}
-	batch := Batch{Counters: s.counters(), Finished: lifecycle.Finished}
+	batch := Batch{Counters: s.counters(nil), Finished: lifecycle.Finished}
 	if len(s.committers) > 0 {
 		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
 	}

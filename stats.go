@@ -154,6 +154,9 @@ func (s *Stats) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
+// reasonKey is the key of an outcome with its reason in Stats.Reasons.
+func reasonKey(outcome Outcome, reason string) string { return outcome.String() + ": " + reason }
+
 // addLedger fills in the ledger's part of the statistics.
 func (s *Stats) addLedger(l *frontier.Ledger) {
 	n := l.Counts()
@@ -167,6 +170,6 @@ func (s *Stats) addLedger(l *frontier.Ledger) {
 	}
 	s.Reasons = make(map[string]int64, len(n.Reasons))
 	for reason, n := range n.Reasons {
-		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] = n
+		s.Reasons[reasonKey(Outcome(reason.Outcome), reason.Text)] = n
 	}
 }

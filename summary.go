@@ -82,7 +82,7 @@ func (c *crawl) summary(status Status) Summary {
 	s.Stats.StartTime, s.Stats.Elapsed = c.stop.began, c.stop.elapsed()
 	s.Stats.Abandoned = c.abandoned()
 	if c.report.isDurable() {
-		job := s.Stats.ofJob(s.Stats.durable(c.report.earlier()))
+		job := s.Stats.ofJob(c.settler.counters(nil))
 		s.Job = &job
 	}
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
