@@ -245,7 +245,7 @@ func newControl(n html.Node) control {
 	value, hasValue := n.LookupAttr("value")
 	switch n.Atom() {
 	case html.AtomTextarea:
-		c.kind, c.typ, c.value = text, "textarea", newlines(n.Text(), "\n")
+		c.kind, c.typ, c.value = text, "textarea", newlines(childText(n), "\n")
 	case html.AtomSelect:
 		c.kind, c.typ = list, "select"
 	case html.AtomButton:
@@ -282,6 +282,17 @@ func newControl(n html.Node) control {
 		c.value = value
 	}
 	return c
+}
+
+// childText returns the text of a node without that of the elements in it, which a textarea only has in XML.
+func childText(n html.Node) string {
+	var b []byte
+	for c := range n.Children() {
+		if c.Kind() == html.TextNode {
+			b = append(b, c.Data()...)
+		}
+	}
+	return string(b)
 }
 
 // newOption reads an option (section 4.10.10).

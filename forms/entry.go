@@ -123,13 +123,8 @@ func direction(c *control, known map[uint32]string) string {
 		own := strings.ToLower(a.Attr("dir"))
 		if own == "auto" {
 			own = "ltr"
-			for n := range a.Descendants() {
-				if n.Kind() == html.TextNode && !n.Parent().Is(html.AtomScript) && !n.Parent().Is(html.AtomStyle) && !n.Parent().Is(html.AtomTextarea) {
-					if d := strong(string(n.Data()), ""); d != "" {
-						own = d
-						break
-					}
-				}
+			if d := textDirection(a); d != "" {
+				own = d
 			}
 		}
 		if own == "ltr" || own == "rtl" {
@@ -141,6 +136,32 @@ func direction(c *control, known map[uint32]string) string {
 		known[id] = dir
 	}
 	return dir
+}
+
+// textDirection returns the direction of the text in an element, "" if it has none ("contained text auto directionality"). Elements with a
+// direction of their own are left out.
+func textDirection(e html.Node) string {
+	for id, end := e.ID()+1, e.EndID(); id < end; id++ {
+		n := e.Document().Node(id)
+		switch {
+		case n.Kind() == html.TextNode:
+			if d := strong(string(n.Data()), ""); d != "" {
+				return d
+			}
+		case n.Is(html.AtomBdi) || n.Is(html.AtomScript) || n.Is(html.AtomStyle) || n.Is(html.AtomTextarea) || hasDir(n):
+			id = n.EndID() - 1
+		}
+	}
+	return ""
+}
+
+// hasDir reports whether the attribute dir of an element is one of its states.
+func hasDir(n html.Node) bool {
+	switch strings.ToLower(n.Attr("dir")) {
+	case "ltr", "rtl", "auto":
+		return true
+	}
+	return false
 }
 
 // strong returns the direction of the first character that has one.

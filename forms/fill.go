@@ -297,10 +297,15 @@ func (f *Form) ClickAt(button string, x, y int) error {
 	return f.wrong(button, "no button of the form has this name, text or id", names)
 }
 
+// longLabel is how many bytes of the text of a button are looked at. Buttons inside each other have that text in common.
+const longLabel = 4096
+
 // label returns what a button shows.
 func (c *control) label() string {
 	if c.node.Is(html.AtomButton) {
-		return spaces(c.node.Text())
+		x := c.node.Document().Index()
+		text := x.Text().Of(x.Position(c.node))
+		return spaces(text[:min(len(text), longLabel)])
 	}
 	if c.kind == image {
 		return c.node.Attr("alt")

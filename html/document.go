@@ -38,6 +38,9 @@ type Document struct {
 
 	index atomic.Pointer[Index] // nil until the first query, see query.go
 	swept atomic.Int64          // the steps of sweeps, see querysweep.go
+
+	ends    atomic.Pointer[[]uint32] // EndID of each node, nil unless that is worth it, see Node.EndID
+	climbed atomic.Int64             // the steps that EndID took in deep branches
 }
 
 // QuirksMode says how far the page asks for the behaviour of old browsers. Apart from layout it
@@ -152,6 +155,8 @@ func (d *Document) begin(source []byte) error {
 	d.source = nil
 	d.index.Store(nil)
 	d.swept.Store(0)
+	d.ends.Store(nil)
+	d.climbed.Store(0)
 	d.nodes = d.nodes[:0]
 	d.attrs = d.attrs[:0]
 	d.side = d.side[:0]

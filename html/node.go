@@ -114,16 +114,48 @@ func (n Node) Document() *Document { return n.doc }
 func (n Node) ID() uint32 { return n.id }
 
 // EndID returns the number after that of the node's last descendant: of the next node in document
-// order that is not inside this one. It takes as many steps as the rightmost branch is deep.
+// order that is not inside this one. It takes as many steps as the rightmost branch is deep, up to 32; in documents where that
+// is often more, the numbers of all nodes are kept.
 func (n Node) EndID() uint32 {
 	if n.id == 0 {
 		return 0
 	}
 	id := n.id
-	for n.doc.nodes[id].last != 0 {
-		id = n.doc.nodes[id].last
+	for range shallow {
+		last := n.doc.nodes[id].last
+		if last == 0 {
+			return id + 1
+		}
+		id = last
 	}
-	return id + 1
+	return n.doc.deepEnd(n.id)
+}
+
+// shallow is how deep a rightmost branch is at most whose end EndID looks for each time.
+const shallow = 32
+
+// deepEnd is EndID for a deep branch. Once such branches have cost about as many steps as there are nodes, the ends of all nodes are
+// noted: elements inside each other all have the same branch, and would take the square of their number.
+func (d *Document) deepEnd(id uint32) uint32 {
+	if ends := d.ends.Load(); ends != nil {
+		return (*ends)[id]
+	}
+	end, steps := id, int64(0)
+	for d.nodes[end].last != 0 {
+		end = d.nodes[end].last
+		steps++
+	}
+	if d.climbed.Add(steps) > int64(len(d.nodes)) {
+		ends := make([]uint32, len(d.nodes))
+		for i := len(ends) - 1; i > 0; i-- {
+			ends[i] = uint32(i) + 1
+			if last := d.nodes[i].last; last != 0 {
+				ends[i] = ends[last]
+			}
+		}
+		d.ends.CompareAndSwap(nil, &ends)
+	}
+	return end + 1
 }
 
 func (n Node) rec() *node {

@@ -359,7 +359,7 @@ func (p *page) nest(body []byte) bool {
 	if len(body) == 0 || p.nested == maxNested {
 		return true
 	}
-	inner := &page{config: p.config, body: body, nested: p.nested + 1}
+	inner := &page{config: p.config, body: body, nested: p.nested + 1, made: p.made}
 	inner.restrictions = nil
 	_, inner.base = documentBase(body, p.base, p.base.String())
 	inner.tags = tagReader{Tags: html.NewTags(body)}
@@ -367,7 +367,9 @@ func (p *page) nest(body []byte) bool {
 		p.opens = false
 		return p.yield(r)
 	}
-	return inner.eachOfAll()
+	more := inner.eachOfAll()
+	p.made = inner.made
+	return more
 }
 
 // doctype offers the system identifier of a document type that has no public one: those are names,

@@ -104,7 +104,8 @@ func ExtractFrom(doc *html.Document, base string, opts ...Option) []Link {
 
 // Each iterates over the links that [Extract] would find, repeated ones included, in document order.
 // The Ref and its slices are valid until the next one and must not be changed; what is kept must be
-// copied. A link allocates nothing, unless there is a [Text], [Accept] or [Process] option.
+// copied. A link allocates nothing, unless there is a [Text], [Accept] or [Process] option. It panics with a [*SizeError] on a page
+// whose URLs are made to take long.
 func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
 	return func(yield func(*Ref) bool) {
 		p := newPage(body, base, opts)
@@ -160,7 +161,10 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 // SizeError says that the links of a page would be far larger than the page. All URLs that are relative
 // to a long one are long: a page of one megabyte can name ten gigabytes.
 type SizeError struct {
-	Limit int // in bytes of URLs and lists of link types, repeated ones included: 2^26 and the size of the page
+	// Limit is in bytes of URLs and lists of link types, repeated ones included: 2^26 and the size of the page, or for all URLs that
+	// are made to find links, also in [Each], which keeps none, 2^30. In XML the texts of links count, also where links are inside
+	// each other.
+	Limit int
 }
 
 // Error implements error.
@@ -168,9 +172,17 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("links: the links are larger than %d bytes", e.Limit)
 }
 
+// mostMade is how many bytes the URLs may have that are made to find the links of a page.
+const mostMade = 1 << 30
+
 // bound counts a link that is kept. It panics if all together are too large.
 func (p *page) bound(page int, r *Ref) {
-	p.kept += len(r.URL) + len(r.Fragment) + relSize*len(r.Rel)
+	p.keep(page, len(r.URL)+len(r.Fragment)+relSize*len(r.Rel))
+}
+
+// keep counts what is kept of a page of so many bytes.
+func (p *page) keep(page, size int) {
+	p.kept += size
 	if limit := 1<<26 + page; p.kept > limit {
 		panic(&SizeError{Limit: limit})
 	}

@@ -258,6 +258,31 @@ func TestSizeError(t *testing.T) {
 			t.Error("no panic")
 		})
 	}
+	t.Run("Each", func(t *testing.T) { // keeps none, but makes them
+		page := []byte("<base href='http://a.example/" + strings.Repeat("x", 2<<20) + "/'>" + strings.Repeat("<a href=b>", 600))
+		defer func() {
+			if e, ok := recover().(*links.SizeError); !ok || e.Limit != 1<<30 {
+				t.Errorf("panic with %v", e)
+			}
+		}()
+		for range links.Each(page, "http://a.example/") {
+		}
+		t.Error("no panic")
+	})
+	t.Run("links of XML inside each other", func(t *testing.T) {
+		page := "<html xmlns='http://www.w3.org/1999/xhtml'>" + strings.Repeat("<a href='b'>", 20_000) + strings.Repeat("x ", 1<<14) + strings.Repeat("</a>", 20_000) + "</html>"
+		doc, err := html.ParseXML([]byte(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if e, ok := recover().(*links.SizeError); !ok || e.Limit != 1<<26+len(page) {
+				t.Errorf("panic with %v", e)
+			}
+		}()
+		links.ExtractFrom(doc, "http://a.example/", links.Unique(false))
+		t.Error("no panic")
+	})
 	found := 0
 	for range links.Each(page, "http://a.example/") {
 		found++

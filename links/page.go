@@ -29,6 +29,7 @@ type page struct {
 	onTag func(before textKind, more bool)
 
 	kept    int       // bytes of the links that are kept
+	made    int       // bytes of all URLs
 	opens   bool      // the link that is being yielded has a text
 	resumes bool      // the text is read when the link is yielded, behind its tag
 	href    html.Attr // of the link that is being yielded, where resumes is set
@@ -353,6 +354,9 @@ func (p *page) resolve(ref []byte) bool {
 		return false
 	}
 	p.buf = url
+	if p.made += len(url); p.made > mostMade {
+		panic(&SizeError{Limit: mostMade})
+	}
 	return bytes.HasPrefix(url, []byte("http://")) || bytes.HasPrefix(url, []byte("https://"))
 }
 

@@ -85,14 +85,29 @@ func nameOfXML(n html.Node) []byte {
 
 // textOfXML returns the text of the link that is being yielded.
 func (p *page) textOfXML() string {
+	size := 0
+	for n := range p.element.Descendants() {
+		size += 1 + len(n.Data())
+	}
+	p.keep(len(p.body), size) // links inside each other have their text in common
 	p.pieces = p.element.AppendCollapsed(p.pieces[:0])
 	return p.text(p.pieces)
 }
 
 // baseOfXML returns the href of the first base element that has one.
 func baseOfXML(doc *html.Document) (href string, ok bool) {
-	for n := range doc.Root().Descendants() {
-		if n.Namespace() != html.HTML || !n.IsElement() || n.LocalName() != "base" || inTemplate(n) {
+	end := uint32(doc.Len()) + 1
+	for id := uint32(1); id < end; id++ {
+		n := doc.Node(id)
+		if n.Namespace() != html.HTML || !n.IsElement() {
+			continue
+		}
+		switch n.LocalName() {
+		case "template": // its content is a document of its own
+			id = n.EndID() - 1
+			continue
+		case "base":
+		default:
 			continue
 		}
 		if a := n.FindAttr(html.AtomHref); !a.IsZero() {
@@ -100,14 +115,4 @@ func baseOfXML(doc *html.Document) (href string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// inTemplate reports whether a node is in a template, whose content is a document of its own.
-func inTemplate(n html.Node) bool {
-	for up := range n.Ancestors() {
-		if up.Is(html.AtomTemplate) {
-			return true
-		}
-	}
-	return false
 }

@@ -131,12 +131,13 @@ func (x *extractor) resolve(ref string) (url string, ok bool) {
 	return string(b), true
 }
 
-// link resolves the reference of an element of the head, where an empty one means nothing.
+// link resolves the reference of an element of the head, where an empty one means nothing. It is not ok if the URLs cost too much.
 func (x *extractor) link(ref string) (url string, ok bool) {
 	if strings.TrimSpace(ref) == "" {
 		return "", false
 	}
-	return x.resolve(ref)
+	url, ok = x.resolve(ref)
+	return url, x.charge(len(url)) && ok
 }
 
 // note says what was done with an element.

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tegenaria/tegenaria/html"
@@ -151,7 +152,15 @@ func (x *extractor) readLink(n html.Node) bool {
 	}
 	href := n.FindAttr(html.AtomHref).Value()
 	var alternate, feed, style bool
+	var seen []string // the icons, and whether it is canonical
 	for _, rel := range rels {
+		switch rel {
+		case "canonical", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon":
+			if slices.Contains(seen, rel) {
+				continue
+			}
+			seen = append(seen, rel)
+		}
 		switch rel {
 		case "canonical":
 			if p.Canonical == "" {
@@ -172,7 +181,7 @@ func (x *extractor) readLink(n html.Node) bool {
 	if (alternate || feed) && !style { // an alternative style sheet is something else
 		x.readAlternate(n, href, feed)
 	}
-	return max(len(p.Icons), len(p.Feeds), len(p.Alternates)) < maxNodes
+	return max(len(p.Icons), len(p.Feeds), len(p.Alternates)) < maxNodes && x.work > 0
 }
 
 // readAlternate takes a link to the page in another form. One in another language may be a feed as well.

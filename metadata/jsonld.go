@@ -13,7 +13,12 @@ import (
 func (x *extractor) readBlocks() {
 	for _, id := range x.found.blocks {
 		n := x.doc.Node(id)
-		values, repairs, err := jsontext.Read(scriptText(n))
+		text, ok := x.scriptText(n)
+		if !ok {
+			x.note(JSONLD, n, "further blocks were left out: their texts cost too much")
+			return
+		}
+		values, repairs, err := jsontext.Read(text)
 		for _, r := range repairs {
 			x.note(JSONLD, n, r)
 		}
@@ -54,10 +59,11 @@ func (x *extractor) addBlock(object gjson.Result) bool {
 	return true
 }
 
-// scriptText returns what stands in a script.
-func scriptText(n html.Node) []byte {
+// scriptText returns what stands in a script. In XML scripts may be inside each other; ok is false if that costs too much.
+func (x *extractor) scriptText(n html.Node) (text []byte, ok bool) {
 	if c := n.FirstChild(); c.NextSibling().IsZero() {
-		return c.Data()
+		return c.Data(), true
 	}
-	return n.AppendText(nil)
+	text = n.AppendText(nil)
+	return text, x.charge(int(n.EndID()-n.ID()) + len(text))
 }

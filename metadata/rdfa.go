@@ -118,7 +118,10 @@ func (r *rdfa) item(n html.Node, typeOf, resource html.Attr, s scope) (item *Ite
 		item.ID = id
 	}
 	for _, t := range strings.Fields(typeOf.Value()) {
-		item.Types = append(item.Types, s.name(t))
+		if t = s.name(t); !r.charge(len(t)) {
+			return nil, false
+		}
+		item.Types = append(item.Types, t)
 	}
 	return item, true
 }

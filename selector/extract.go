@@ -252,6 +252,7 @@ func (s *Selection) raw(i int, r *result, other int) string {
 	if s.values != nil || s.refs[i].IsAttr() {
 		return s.get(i, r, other)
 	}
+	r.spendInside(s.refs[i].Node(), textSize)
 	return s.refs[i].Node().Text()
 }
 

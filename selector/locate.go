@@ -77,7 +77,7 @@ type lastQuery struct {
 func (x *extraction) xpath(q *Query, at html.Ref) {
 	x.spend(at)
 	before := len(x.places)
-	v, err := q.xpath.Evaluate(at)
+	v, err := q.xpath.EvaluateIn(&x.memory.budget, at)
 	if err != nil {
 		panic(err)
 	}
@@ -148,13 +148,13 @@ func (x *extraction) sources(r *rule, at place) []string {
 	if whole && c.at.kind == isNode && c.at.ref == at.ref {
 		return c.texts
 	}
-	x.spend(at.ref)
 	s := Selection{doc: x.doc, refs: []html.Ref{at.ref}}
 	text := ""
 	switch {
 	case r.attr != "":
 		text = attribute(at.ref, r.attr).Value()
 	case r.markup:
+		x.spend(at.ref)
 		text = s.get(0, &x.memory, x.total)
 	default:
 		text = s.raw(0, &x.memory, x.total)
@@ -191,6 +191,7 @@ func (x *extraction) read(at place, text string) {
 func (x *extraction) text(r *rule, at place) (text string, plain, ok bool) {
 	text = x.whole(r, at)
 	if r.re.re != nil {
+		x.spendMatch(at, text)
 		b := unsafe.Slice(unsafe.StringData(text), len(text))
 		m := r.re.re.FindSubmatchIndex(b)
 		text = r.re.group(text, m)
@@ -262,6 +263,7 @@ func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) 
 		return failed
 	}
 	text := x.whole(r, at)
+	x.spendMatch(at, text)
 	matches := x.matches(r.re, text)
 	for _, m := range matches {
 		part := r.re.group(text, m)
@@ -277,6 +279,13 @@ func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) 
 		x.doc.queried(RegExp, r.reText, len(matches) > 0)
 	}
 	return failed
+}
+
+// spendMatch counts the steps of looking for a match in the text of a place.
+func (x *extraction) spendMatch(at place, text string) {
+	if at.kind == isNode {
+		x.memory.spend(len(text) / matchPerStep)
+	}
 }
 
 // matches returns all matches of an expression. As they become many, their size is looked at, as in pattern.matches.
@@ -327,12 +336,12 @@ func (x *extraction) whole(r *rule, at place) string {
 	case r.attr != "":
 		b = attribute(at.ref, r.attr).AppendTo(b)
 	case r.markup && !at.ref.IsAttr():
-		x.spend(at.ref)
+		x.memory.spendInside(at.ref.Node(), html.Node.HTMLSize)
 		b = at.ref.Node().AppendHTML(b)
 	case at.ref.IsAttr():
 		b = at.ref.Attr().AppendTo(b)
 	default:
-		x.spend(at.ref)
+		x.memory.spendInside(at.ref.Node(), textSize)
 		b = at.ref.Node().AppendCollapsed(b)
 	}
 	x.buf = b

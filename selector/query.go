@@ -204,7 +204,7 @@ func (s *Selection) evaluate(e *xpath.Expr, in []html.Ref) error {
 		if i > 0 && e.Absolute() {
 			break
 		}
-		v, err := e.Evaluate(context)
+		v, err := e.EvaluateIn(&r.budget, context)
 		if err != nil {
 			return err
 		}

@@ -143,6 +143,7 @@ func (s *Selection) Texts() []string {
 func (s *Selection) appendText(b []byte, i int, r *result, other int) []byte {
 	if s.values == nil && !s.refs[i].IsAttr() {
 		n := s.refs[i].Node()
+		r.spendInside(n, textSize)
 		if len(n.Document().Source()) > few { // or its memory would be taken in steps
 			b = slices.Grow(b, textSize(n))
 		}

@@ -264,23 +264,20 @@ func (d *Document) Select(q *Query) *Selection {
 // Base returns the href of the first base element that has one, as it is written in the page, or
 // "". It is not resolved; links.Base does that.
 func (d *Document) Base() string {
-	for n := range d.Root().Descendants() {
-		if !n.Is(html.AtomBase) {
-			continue
-		}
-		// The content of a template is a document of its own (HTML standard, section 4.12.3).
-		if href := n.FindAttr(html.AtomHref); !href.IsZero() && !inTemplate(n) {
-			return href.Value()
+	root := d.Root()
+	if root.IsZero() {
+		return ""
+	}
+	for id, end := root.ID(), root.EndID(); id < end; id++ {
+		n := d.tree.Node(id)
+		switch {
+		case n.Is(html.AtomTemplate): // its content is a document of its own (HTML standard, section 4.12.3)
+			id = n.EndID() - 1
+		case n.Is(html.AtomBase):
+			if href := n.FindAttr(html.AtomHref); !href.IsZero() {
+				return href.Value()
+			}
 		}
 	}
 	return ""
-}
-
-func inTemplate(n html.Node) bool {
-	for up := range n.Ancestors() {
-		if up.Is(html.AtomTemplate) {
-			return true
-		}
-	}
-	return false
 }

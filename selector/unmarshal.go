@@ -118,7 +118,6 @@ type extraction struct {
 	more   int // errors beyond mostErrors
 	memory result
 	total  int // bytes of values that were made
-	work   int // steps, see step
 	refs   []html.Ref
 	check  checked // the JSON that was read last
 	last   lastQuery
@@ -183,8 +182,9 @@ func tooLarge(v any) error {
 	err, _ := v.(error)
 	var size *SizeError
 	var parse *ParseError
-	var work *xpath.WorkError
-	if errors.As(err, &size) || errors.As(err, &parse) || errors.As(err, &work) || errors.Is(err, ErrWork) {
+	var steps *xpath.WorkError
+	var work *WorkError
+	if errors.As(err, &size) || errors.As(err, &parse) || errors.As(err, &steps) || errors.As(err, &work) {
 		return err
 	}
 	return nil
@@ -192,7 +192,7 @@ func tooLarge(v any) error {
 
 func (x *extraction) begin() {
 	x.places, x.trail, x.errs, x.more = x.places[:0], x.trail[:0], nil, 0
-	x.memory, x.total, x.work, x.check, x.last = result{doc: x.doc}, 0, 0, checked{}, lastQuery{}
+	x.memory, x.total, x.check, x.last = result{doc: x.doc}, 0, checked{}, lastQuery{}
 	if n := len(x.plan.keys); cap(x.counts) < n {
 		x.counts = make([]FieldCount, n)
 	} else {
@@ -242,21 +242,14 @@ func (x *extraction) fail(f *field, value string, err error) {
 	x.errs = append(x.errs, &FieldError{Type: x.plan.name, Field: b.String(), Query: f.place, Value: clip(value), Err: err})
 }
 
-// ErrWork is the error of a struct that takes too long to fill, since the elements of the page contain each other.
-var ErrWork = errors.New("selector: filling the struct takes too long: the elements of the page contain each other thousands of times")
-
-// spend counts steps: each query takes as many as there are nodes in what it searches, each text as many as there are in its node. It panics after a
-// thousand for each node of the page, which only a page can take whose elements contain each other thousands of times.
+// spend counts the steps of a query, or of reading the text of a node, in x.memory: as many as there are nodes in what it searches.
+// Of values that are not of the page there is no need to count.
 func (x *extraction) spend(r html.Ref) {
 	n := r.Node()
-	size := 1
-	if n.Kind() == html.ElementNode {
-		size = int(n.EndID() - n.ID())
-	} else if n.Kind() == html.DocumentNode {
-		size = n.Document().Len()
-	}
-	if x.work += size; x.work > 10_000_000 && x.work > 1000*x.doc.tree.Len() {
-		panic(ErrWork)
+	if n.Kind() == html.ElementNode || n.Kind() == html.DocumentNode {
+		x.memory.spend(int(n.EndID() - n.ID()))
+	} else {
+		x.memory.spend(1)
 	}
 }
 

@@ -86,6 +86,23 @@ func TestWorkError(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a budget", func(t *testing.T) {
+		doc := parse(t, flat)
+		siblings, budget, evaluated := xpath.MustCompile("count(following-sibling::a)"), new(xpath.Budget), 0
+		for ref := range doc.Root().Descendants() {
+			if _, err := siblings.EvaluateIn(budget, ref.Ref()); err != nil {
+				var work *xpath.WorkError
+				if !errors.As(err, &work) || work.Limit != budget.Limit(doc) || budget.Spend(0) <= work.Limit {
+					t.Errorf("the error is %v", err)
+				}
+				break
+			}
+			evaluated++
+		}
+		if evaluated < 1_000 || evaluated > 5_000 {
+			t.Errorf("%d evaluations", evaluated)
+		}
+	})
 	t.Run("names", func(t *testing.T) {
 		doc := parseXML(t, "<a xmlns='"+strings.Repeat("u", 100_000)+"'>"+strings.Repeat("<b/>", 5_000)+"</a>")
 		declared, err := xpath.Options{Namespaces: map[string]string{"n": "u"}}.Compile("//n:b")

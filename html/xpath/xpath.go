@@ -109,16 +109,35 @@ func (e *Expr) Absolute() bool {
 
 // Evaluate returns the value of the expression with a node or attribute as context. The error is a
 // [*WorkError].
-func (e *Expr) Evaluate(context html.Ref) (Value, error) {
+func (e *Expr) Evaluate(context html.Ref) (Value, error) { return e.EvaluateIn(new(Budget), context) }
+
+// Budget counts the steps of evaluations that may not take more together than one of them may alone, see [WorkError]: those of
+// one expression for many contexts. They have to be in the same document. The zero value is ready for use; it is not safe for
+// concurrent use.
+type Budget struct{ steps int }
+
+// Spend counts steps that are taken beside evaluations, and returns how many there are now.
+func (b *Budget) Spend(steps int) int {
+	b.steps += steps
+	return b.steps
+}
+
+// Limit returns how many steps evaluations may take in a document.
+func (b *Budget) Limit(doc *html.Document) int { return workLimit(doc.Len()) }
+
+// EvaluateIn is [Expr.Evaluate] with a budget. The error is a [*WorkError].
+func (e *Expr) EvaluateIn(b *Budget, context html.Ref) (Value, error) {
 	if context.IsZero() {
 		return Value{kind: e.Kind(), num: math.NaN()}, nil
 	}
 	ev := newEvaluator(e, context.Node().Document())
+	ev.work = b.steps
 	at := ref{context.Node().ID(), context.Attr().ID()}
 	if e.inside {
 		ev.top = at
 	}
 	v := e.root.eval(ev, focus{ref: at, pos: 1, size: 1})
+	b.steps = ev.work + 1
 	if ev.exhausted() {
 		return Value{}, &WorkError{Expr: e.text, Limit: ev.limit}
 	}
