@@ -86,7 +86,8 @@ func (e *Entry) JSON() json.RawMessage { return e.raw.json }
 // XML returns the element that the feed is about itself, as it was read last: that of RSS has channel in it. It is empty for a JSON Feed.
 func (f *Feed) XML() *selector.Selection { return f.raw.element }
 
-// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says.
+// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says. Some feeds give several entries
+// one ID, or none and one URL: these have one key. spiders.Feed tells them apart.
 func (e *Entry) Key() string {
 	switch {
 	case e.ID != "":
