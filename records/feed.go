@@ -27,6 +27,7 @@ type Feed struct {
 	Image       string    `json:"image,omitempty"` // a URL
 	Published   time.Time `json:"published,omitzero"`
 	Updated     time.Time `json:"updated,omitzero"`
+	UnreadDate  string    `json:"unread_date,omitempty"` // as it is written: the first date of the feed that could not be read
 	Authors     []Person  `json:"authors,omitempty"`
 	Categories  []string  `json:"categories,omitempty"`
 
@@ -50,6 +51,7 @@ type Entry struct {
 	Image      string      `json:"image,omitempty"`    // a URL
 	Published  time.Time   `json:"published,omitzero"`
 	Updated    time.Time   `json:"updated,omitzero"`
+	UnreadDate string      `json:"unread_date,omitempty"` // as it is written: the first date of the entry that could not be read
 	Authors    []Person    `json:"authors,omitempty"`
 	Categories []string    `json:"categories,omitempty"`
 	Enclosures []Enclosure `json:"enclosures,omitempty"`

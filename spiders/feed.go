@@ -58,7 +58,7 @@ var (
 
 // NewFeed makes a spider of a name, a func and the URLs of feeds. The func gets each new entry, and sends items and requests; requests for pages of entries name a
 // parser of [Feed.On]. ctx is the request's *tegenaria.Context. An entry for which it returns an error is a failure of the feed's request: the other entries are read, and
-// this one counts as new the next time. It is called concurrently for several feeds.
+// this one counts as new the next time. An entry with a date that cannot be read is handed over like the others, and is a failure too, a [*DateError]. It is called concurrently for several feeds.
 func NewFeed[T any](name string, each func(ctx context.Context, entry *records.Entry, out *tegenaria.Output[T]) error, urls ...string) *Feed {
 	s := &Feed{Name: name, URLs: urls}
 	if each == nil {
@@ -197,11 +197,14 @@ func (s *Feed) read(page *tegenaria.Response, each func(*records.Entry) error, s
 		return &tegenaria.StatusError{Status: page.Status, URL: page.URL}
 	}
 	now.ETag, now.Modified = "", ""
-	if failed := s.entries(page, known, &now, each); failed.Total > 0 {
+	failed := s.entries(page, known, &now, each)
+	if failed.Total == failed.dates { // all entries were handed over
+		header := http.Header(page.Header)
+		now.ETag, now.Modified = header.Get("ETag"), header.Get("Last-Modified")
+	}
+	if failed.Total > 0 {
 		return failed
 	}
-	header := http.Header(page.Header)
-	now.ETag, now.Modified = header.Get("ETag"), header.Get("Last-Modified")
 	return nil
 }
 
@@ -255,6 +258,10 @@ func (s *Feed) entries(page *tegenaria.Response, known answer, now *answer, each
 					break
 				}
 				continue
+			}
+			if entry.UnreadDate != "" {
+				failed.dates++
+				failed.add(&DateError{Entry: entry.Key(), Date: entry.UnreadDate})
 			}
 		}
 		here.add(id)

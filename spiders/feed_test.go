@@ -187,6 +187,38 @@ func TestFeedSharedKeys(t *testing.T) {
 	}
 }
 
+// A date that cannot be read is said once, and its entry is handed over: the feed is asked for as if nothing were wrong.
+func TestFeedUnreadDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+				return
+			}
+			asked = append(asked, r.Header.Get("If-None-Match"))
+			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, len(asked)))
+			io.WriteString(w, `<rss version="2.0"><channel><item><guid>1</guid><title>a</title><pubDate>the day before</pubDate></item>
+<item><guid>2</guid><title>b</title><pubDate>Tue, 18 Jul 2017 05:06:07 -0700 (MST)</pubDate></item></channel></rss>`)
+		})
+		spider := spiders.NewFeed("news", titles, "http://a.test/feed")
+		spider.Every = time.Hour
+		var wrong []*spiders.DateError
+		items, stats := gather(t, handler, spider, 2*time.Hour+time.Minute, tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+			var date *spiders.DateError
+			if errors.As(err, &date) {
+				wrong = append(wrong, date)
+			}
+		}))
+		if len(wrong) != 1 || wrong[0].Entry != "1" || wrong[0].Date != "the day before" || stats.Outcomes[tegenaria.Failed] != 1 {
+			t.Errorf("errors %v, failed %d", wrong, stats.Outcomes[tegenaria.Failed])
+		}
+		if got := strings.Join(items, " "); got != "a b" || !slices.Equal(asked, []string{"", `"1"`, `"2"`}) {
+			t.Errorf("items %s, asked %q", got, asked)
+		}
+	})
+}
+
 // Without Every a feed is asked for once, and the crawl ends; feeds that are named twice too.
 func TestFeedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
