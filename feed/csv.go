@@ -168,8 +168,7 @@ type csvDocument struct {
 	places  map[uint64][]int // by shape: the column of each of its cells, -1 for none
 	header  int              // columns in the header that is written; 0: none is
 
-	row  [][]byte // of the newest item, by column; nil for none
-	name []byte
+	row [][]byte // of the newest item, by column; nil for none
 }
 
 func (d *csvDocument) addColumn(name string) int {
@@ -197,9 +196,17 @@ func (d *csvDocument) appendHeader(dst []byte) []byte {
 		return dst
 	}
 	for i, name := range d.columns {
-		dst = d.appendCell(dst, []byte(name), i)
+		dst = d.appendCell(dst, appendText(nil, name, d.format.safe), i)
 	}
 	return d.endRow(dst)
+}
+
+// nameIn returns the name that a cell of a header stands for.
+func (f *csvFormat) nameIn(cell string) string {
+	if name, ok := strings.CutPrefix(cell, "'"); f.safe && ok && isFormula(name) {
+		return name
+	}
+	return cell
 }
 
 func (d *csvDocument) add(dst, staged []byte) ([]byte, error) {
@@ -259,21 +266,53 @@ func (d *csvDocument) rowOfShape(staged []byte) error {
 func (d *csvDocument) rowOfNames(staged []byte) error {
 	count, n := binary.Uvarint(staged)
 	staged = staged[n:]
+	rest := make(map[string]string)
 	for range count {
 		size, n := binary.Uvarint(staged)
-		d.name, staged = staged[n:n+int(size)], staged[n+int(size):]
-		place, err := d.place(string(d.name))
+		name := string(staged[n : n+int(size)])
+		staged = staged[n+int(size):]
+		size, n = binary.Uvarint(staged)
+		cell := staged[n : n+int(size)-1]
+		staged = staged[n+int(size)-1:]
+		if d.isBeyond(name) {
+			rest[name] = string(cell)
+			continue
+		}
+		place, err := d.place(name)
 		if err != nil {
 			return err
 		}
 		d.widen()
-		size, n = binary.Uvarint(staged)
 		if place >= 0 {
-			d.row[place] = staged[n : n+int(size)-1]
+			d.row[place] = cell
 		}
-		staged = staged[n+int(size)-1:]
 	}
-	return nil
+	if len(rest) == 0 {
+		return nil
+	}
+	place, err := d.place(RestColumn)
+	if err != nil {
+		return err
+	}
+	d.widen()
+	d.row[place], err = appendJSON(nil, rest)
+	return err
+}
+
+// mostColumns bounds how many columns the names in maps make: they may be from pages, and each of them makes every row longer.
+const mostColumns = 1000
+
+// RestColumn is the column of a [CSV] file for the fields of maps that have no column of their own, because there are 1,000 columns
+// already: an object in JSON, with the text that each cell would have.
+const RestColumn = "_rest"
+
+// isBeyond reports whether a field of a map goes into RestColumn.
+func (d *csvDocument) isBeyond(name string) bool {
+	if d.format.fixed != nil || d.header > 0 && d.format.lateFails {
+		return false
+	}
+	_, isColumn := d.index[name]
+	return name == RestColumn || !isColumn && len(d.columns) >= mostColumns
 }
 
 // place returns the column of a name, -1 if it is left out.
@@ -374,6 +413,9 @@ func (d *csvDocument) readHeader(text io.Reader) (rows int64, err error) {
 			continue
 		}
 		row[0] = strings.TrimPrefix(row[0], "\uFEFF")
+		for i := range row {
+			row[i] = d.format.nameIn(row[i])
+		}
 		if d.format.fixed != nil && !slices.Equal(d.format.fixed, row) {
 			return 0, fmt.Errorf("its columns are %q, and not the %q of feed.Columns", row, d.format.fixed)
 		}

@@ -156,6 +156,42 @@ func TestCSVDialects(t *testing.T) {
 	}
 }
 
+// A name from a page must not be a formula in the header either; a file that is appended to is known by the names without the apostrophe.
+func TestCSVSafeHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.csv")
+	written(t, feed.CSV(path, feed.SpreadsheetSafe()), []any{map[string]any{"=1+1": "-x", "'a": 1}})
+	written(t, feed.CSV(path, feed.SpreadsheetSafe(), feed.Append()), []any{map[string]any{"=1+1": "y", "'a": 2}})
+	written(t, feed.CSV(path, feed.SpreadsheetSafe(), feed.Append(), feed.Columns("'a", "=1+1")), []any{map[string]any{"=1+1": "z", "'a": 3}})
+	if text, err := os.ReadFile(path); err != nil || string(text) != "'a,'=1+1\n1,'-x\n2,y\n3,z\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Keys of maps become at most 1,000 columns; what comes later is in one more. It fails if the file, or the memory, grows with the square of the keys.
+func TestCSVManyNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.csv")
+	f := feed.CSV(path)
+	var items []any
+	for i := range 1200 {
+		items = append(items, map[string]any{"id": i, fmt.Sprintf("k%04d", i): "=x", feed.RestColumn: "own"})
+	}
+	items = append(items, map[string]any{"id": 1200, "k1300": []int{1}, "k1301": true})
+	written(t, f, items)
+	rows := rowsOf(t, path)
+	if len(rows) != 1202 || len(rows[0]) > 1001 {
+		t.Fatalf("%d rows of %d columns", len(rows), len(rows[0]))
+	}
+	rest := slices.Index(rows[0], feed.RestColumn)
+	for i, want := range map[int]string{1: `{"_rest":"own"}`, 1200: `{"_rest":"own","k1199":"=x"}`, 1201: `{"k1300":"[1]","k1301":"true"}`} {
+		if got := rows[i][rest]; got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || f.FeedStats().Bytes != info.Size() {
+		t.Errorf("FeedStats says %d bytes; %v, %v", f.FeedStats().Bytes, info.Size(), err)
+	}
+}
+
 func TestColumnsThatFail(t *testing.T) {
 	f := feed.CSV(filepath.Join(t.TempDir(), "out.csv"), feed.LateFails())
 	restore(t, f, nil)

@@ -151,7 +151,7 @@ func timeCell(dst []byte, v reflect.Value) ([]byte, error) {
 // appendText appends a text. One that a spreadsheet would take for a formula begins with ' if it has to be safe. Bytes that are not
 // UTF-8 become U+FFFD, as in JSON.
 func appendText(dst []byte, s string, safe bool) []byte {
-	if safe && s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", firstRune(s)) {
+	if safe && isFormula(s) {
 		dst = append(dst, '\'')
 	}
 	if utf8.ValidString(s) {
@@ -160,9 +160,10 @@ func appendText(dst []byte, s string, safe bool) []byte {
 	return append(dst, strings.ToValidUTF8(s, "\uFFFD")...)
 }
 
-func firstRune(s string) rune {
+// isFormula reports whether a spreadsheet would take a text for a formula.
+func isFormula(s string) bool {
 	c, _ := utf8.DecodeRuneInString(s)
-	return c
+	return s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", c)
 }
 
 // appendFloat appends a number as JSON has it.

@@ -87,7 +87,8 @@ func XML(path string, opts ...Option) *Feed { return New(path, xmlItems, opts...
 
 // CSV makes a feed that writes each item as a row to a file, after RFC 4180. The columns are those of [Columns], or else the fields of
 // the first item, by the names of its JSON; fields that come later are added as further columns, for which the file is written anew
-// when it is finished, or end the run with a [*LateColumnError] if [LateFails] is given. Lists and objects are written as JSON. An item
+// when it is finished, or end the run with a [*LateColumnError] if [LateFails] is given. Keys of maps make at most 1,000 columns;
+// the others go into [RestColumn]. Lists and objects are written as JSON. An item
 // without fields fails with a [*NoColumnsError]. Its other rules are those of [JSONL].
 func CSV(path string, opts ...Option) *Feed {
 	f := newFeed(path, os.Stdout, opts)

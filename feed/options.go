@@ -124,7 +124,7 @@ func BOM() Option { return forCSV("BOM", func(c *csvFormat) { c.bom = true }) }
 func NoHeader() Option { return forCSV("NoHeader", func(c *csvFormat) { c.headless = true }) }
 
 // SpreadsheetSafe puts an apostrophe before texts in a [CSV] file that a spreadsheet would take for a formula: those that begin with
-// =, +, -, @, a tab or a line break. Without it they are written as they are.
+// =, +, -, @, a tab or a line break; so it does in the header. Without it they are written as they are.
 func SpreadsheetSafe() Option { return forCSV("SpreadsheetSafe", func(c *csvFormat) { c.safe = true }) }
 
 // forCSV makes an option for CSV files alone.

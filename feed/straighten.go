@@ -47,6 +47,9 @@ func (p *part) straighten(f *Feed) error {
 		return err
 	}
 	doc.header = len(doc.columns)
+	if p.tally != nil {
+		p.tally.bytes.Add(fresh.size - p.size)
+	}
 	p.offset, p.size, p.stream, p.changed = fresh.size, fresh.size, newStream(f.packing), false
 	return p.readTail()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/sitemap"
 )
 
 // The names of meta elements that say when a page was published and modified, in lower case; the first one that the page has
@@ -92,28 +93,11 @@ func (x *extractor) metaDate(name string) time.Time {
 	return time.Time{}
 }
 
-// layouts are the dates of ISO 8601 that pages have, and those of mail.
-var layouts = [...]string{
-	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
-	"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05",
-	"2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02", "20060102", "2006-01", "2006",
-	time.RFC1123Z, time.RFC1123, "2 Jan 2006 15:04:05 -0700", "2 January 2006", "January 2, 2006", "Jan 2, 2006", time.ANSIC, time.UnixDate,
-}
-
 // parseTime reads an instant. Dates whose day and month could be changed for each other are not understood.
 func parseTime(s string) (time.Time, bool) {
-	if s = strings.TrimSpace(s); len(s) < 4 || len(s) > 60 {
+	if s = strings.TrimSpace(s); len(s) < 4 {
 		return time.Time{}, false
 	}
-	for _, layout := range layouts {
-		t, err := time.Parse(layout, s)
-		if err != nil || t.Year() <= 0 {
-			continue
-		}
-		if zone, offset := t.Zone(); offset == 0 && strings.Contains(layout, "MST") && zone != "UTC" && zone != "GMT" {
-			return time.Time{}, false // package time does not know the offset of other names
-		}
-		return t, true
-	}
-	return time.Time{}, false
+	t, err := sitemap.ParseTime(s)
+	return t, err == nil && t.Year() > 0
 }

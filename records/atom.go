@@ -45,9 +45,9 @@ func (d *feedDocument) atomFeed(root html.Node, base *urlx.Base, f *Feed) {
 		case "icon":
 			first(&icon, d.link(n, base))
 		case "updated", "modified":
-			f.Updated = date(f.Updated, n)
+			readDate(&f.Updated, text(n), &f.UnreadDate)
 		case "published", "issued":
-			f.Published = date(f.Published, n)
+			readDate(&f.Published, text(n), &f.UnreadDate)
 		case "author":
 			f.Authors = d.appendAuthor(f.Authors, n, base)
 		case "category":
@@ -94,9 +94,9 @@ func (d *feedDocument) atomEntry(entry html.Node, base *urlx.Base, e *Entry) {
 				e.Enclosures = append(e.Enclosures, Enclosure{href, strings.TrimSpace(n.Attr("type")), max(length, 0)})
 			}
 		case "published", "issued":
-			e.Published = date(e.Published, n)
+			readDate(&e.Published, text(n), &e.UnreadDate)
 		case "updated", "modified":
-			e.Updated = date(e.Updated, n)
+			readDate(&e.Updated, text(n), &e.UnreadDate)
 		case "author":
 			e.Authors = d.appendAuthor(e.Authors, n, base)
 		case "category":

@@ -27,6 +27,7 @@ type Feed struct {
 	Image       string    `json:"image,omitempty"` // a URL
 	Published   time.Time `json:"published,omitzero"`
 	Updated     time.Time `json:"updated,omitzero"`
+	UnreadDate  string    `json:"unread_date,omitempty"` // as it is written: the first date of the feed that could not be read
 	Authors     []Person  `json:"authors,omitempty"`
 	Categories  []string  `json:"categories,omitempty"`
 
@@ -50,6 +51,7 @@ type Entry struct {
 	Image      string      `json:"image,omitempty"`    // a URL
 	Published  time.Time   `json:"published,omitzero"`
 	Updated    time.Time   `json:"updated,omitzero"`
+	UnreadDate string      `json:"unread_date,omitempty"` // as it is written: the first date of the entry that could not be read
 	Authors    []Person    `json:"authors,omitempty"`
 	Categories []string    `json:"categories,omitempty"`
 	Enclosures []Enclosure `json:"enclosures,omitempty"`
@@ -86,7 +88,8 @@ func (e *Entry) JSON() json.RawMessage { return e.raw.json }
 // XML returns the element that the feed is about itself, as it was read last: that of RSS has channel in it. It is empty for a JSON Feed.
 func (f *Feed) XML() *selector.Selection { return f.raw.element }
 
-// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says.
+// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says. Some feeds give several entries
+// one ID, or none and one URL: these have one key. spiders.Feed tells them apart.
 func (e *Entry) Key() string {
 	switch {
 	case e.ID != "":

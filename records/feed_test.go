@@ -131,6 +131,31 @@ func TestFeedErrors(t *testing.T) {
 	}
 }
 
+// A date that cannot be read stands in UnreadDate, in each of the formats; one that is missing, or found elsewhere in the entry, does not.
+func TestUnreadDates(t *testing.T) {
+	for _, tt := range []struct{ name, body, feed, published, unread string }{
+		{"RSS", `<rss><channel><lastBuildDate>today</lastBuildDate><item><pubDate>soon</pubDate></item></channel></rss>`, "today", "0001", "soon"},
+		{"RSS, another date", `<rss><channel><item><pubDate>soon</pubDate><date xmlns="http://purl.org/dc/elements/1.1/">2017-07-18</date></item></channel></rss>`, "", "2017", "soon"},
+		{"RSS, an empty date", `<rss><channel><item><pubDate> </pubDate></item></channel></rss>`, "", "0001", ""},
+		{"RSS, dc", `<rss><channel><item><date xmlns="http://purl.org/dc/elements/1.1/">soon</date></item></channel></rss>`, "", "0001", "soon"},
+		{"RSS, a comment", `<rss><channel><item><pubDate>Tue, 18 Jul 2017 05:06:07 -0700 (MST)</pubDate></item></channel></rss>`, "", "2017", ""},
+		{"Atom", `<feed xmlns="http://www.w3.org/2005/Atom"><updated>today</updated><entry><updated>2017-07-18 05:06:07 UTC</updated><published>soon</published></entry></feed>`, "today", "2017", "soon"},
+		{"JSON", `{"version": "https://jsonfeed.org/version/1.1", "items": [{"date_published": "soon", "date_modified": "18-Jul-2017"}]}`, "", "0001", "soon"},
+		{"JSON, seconds", `{"version": "https://jsonfeed.org/version/1.1", "items": [{"date_published": 1500354367}]}`, "", "2017", ""},
+	} {
+		feed, entries := records.ReadFeed(strings.NewReader(tt.body), page)
+		read := 0
+		for e, err := range entries {
+			if read++; err != nil || e.Published.Format("2006") != tt.published || e.UnreadDate != tt.unread {
+				t.Errorf("%s: %+v, %v", tt.name, e, err)
+			}
+		}
+		if read != 1 || feed.UnreadDate != tt.feed {
+			t.Errorf("%s: %d entries, unread of the feed: %q", tt.name, read, feed.UnreadDate)
+		}
+	}
+}
+
 func TestKey(t *testing.T) {
 	a, b := records.Entry{Title: "a"}, records.Entry{Title: "b"}
 	if a.Key() == b.Key() || a.Key() != (&records.Entry{Title: "a"}).Key() {

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/tegenaria/tegenaria/sitemap"
 )
 
 // maxHead bounds what is kept of a feed beside its entries.
@@ -109,8 +107,8 @@ func (r *feedReader) entryOfJSON(v gjson.Result) *Entry {
 	if e.Image == "" {
 		e.Image = r.resolve(r.base, v.Get("banner_image").String())
 	}
-	e.Published, _ = sitemap.ParseTime(v.Get("date_published").String())
-	e.Updated, _ = sitemap.ParseTime(v.Get("date_modified").String())
+	readDate(&e.Published, v.Get("date_published").String(), &e.UnreadDate)
+	readDate(&e.Updated, v.Get("date_modified").String(), &e.UnreadDate)
 	for _, tag := range v.Get("tags").Array() {
 		e.Categories = append(e.Categories, tag.String())
 	}

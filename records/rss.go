@@ -69,9 +69,9 @@ func (d *feedDocument) rssFeed(root html.Node, base *urlx.Base, f *Feed) {
 		case "webmaster":
 			first(&owner, text(n))
 		case "pubdate":
-			f.Published = date(f.Published, n)
+			readDate(&f.Published, text(n), &f.UnreadDate)
 		case "lastbuilddate":
-			f.Updated = date(f.Updated, n)
+			readDate(&f.Updated, text(n), &f.UnreadDate)
 		case "category":
 			f.Categories = appendText(f.Categories, text(n))
 		case "ttl":
@@ -88,9 +88,7 @@ func (d *feedDocument) rssFeed(root html.Node, base *urlx.Base, f *Feed) {
 	first(&f.Language, less.language)
 	first(&f.Copyright, less.rights)
 	first(&f.Image, less.image)
-	if f.Updated.IsZero() {
-		f.Updated, _ = sitemap.ParseTime(less.date)
-	}
+	readDate(&f.Updated, less.date, &f.UnreadDate)
 	f.Authors = author(person(editor), person(owner), less.author, less.creator, less.itunesAuthor, less.atomAuthor)
 	f.Categories = slices.Concat(f.Categories, less.keywords, less.topics, less.subjects)
 }
@@ -143,7 +141,7 @@ func (d *feedDocument) rssEntry(item html.Node, base *urlx.Base, e *Entry) {
 		case "comments":
 			first(&e.Comments, d.resolve(base, text(n)))
 		case "pubdate":
-			e.Published = date(e.Published, n)
+			readDate(&e.Published, text(n), &e.UnreadDate)
 		case "category":
 			e.Categories = appendText(e.Categories, text(n))
 		case "enclosure":
@@ -162,10 +160,9 @@ func (d *feedDocument) rssEntry(item html.Node, base *urlx.Base, e *Entry) {
 			first(&e.Image, file.URL)
 		}
 	}
-	if t, err := sitemap.ParseTime(less.date); err == nil {
-		if e.Updated = t; e.Published.IsZero() {
-			e.Published = t
-		}
+	readDate(&e.Updated, less.date, &e.UnreadDate)
+	if e.Published.IsZero() {
+		e.Published = e.Updated
 	}
 	d.atomInRSS(item, e)
 	e.Authors = author(person(writer), less.author, less.creator, less.itunesAuthor, less.atomAuthor)
@@ -235,9 +232,9 @@ func (d *feedDocument) atomInRSS(item html.Node, e *Entry) {
 		}
 		switch n.LocalName() {
 		case "published":
-			e.Published = date(e.Published, n)
+			readDate(&e.Published, text(n), &e.UnreadDate)
 		case "updated":
-			e.Updated = date(e.Updated, n)
+			readDate(&e.Updated, text(n), &e.UnreadDate)
 		}
 	}
 }
@@ -251,13 +248,15 @@ func (d *feedDocument) link(n html.Node, base *urlx.Base) string {
 	return d.resolve(base, strings.TrimSpace(n.Attr("href")))
 }
 
-// date returns the date in an element, unless there is one before.
-func date(before time.Time, n html.Node) time.Time {
-	if !before.IsZero() {
-		return before
+// readDate reads a date, unless there is one already or the text is empty. unread gets the text of the first one that cannot be read.
+func readDate(to *time.Time, text string, unread *string) {
+	if text = strings.TrimSpace(text); text == "" || !to.IsZero() {
+		return
 	}
-	t, _ := sitemap.ParseTime(text(n))
-	return t
+	var err error
+	if *to, err = sitemap.ParseTime(text); err != nil {
+		first(unread, text)
+	}
 }
 
 // author returns the first one of several.

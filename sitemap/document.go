@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/xmlstream"
 )
@@ -359,9 +360,18 @@ func (d *document) date(name, value string) {
 	if rank <= d.dated {
 		return
 	}
-	if t, err := ParseTime(value); err == nil {
+	if t := d.time(value); !t.IsZero() {
 		d.entry.LastMod, d.dated = t, rank
 	}
+}
+
+// time reads a date; one that cannot be read is noted.
+func (d *document) time(value string) time.Time {
+	t, err := ParseTime(value)
+	if err != nil && value != "" && d.entry.UnreadDate == "" {
+		d.entry.UnreadDate = value
+	}
+	return t
 }
 
 // names are the elements that mean something. Looking a name up makes no string.

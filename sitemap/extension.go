@@ -91,7 +91,7 @@ func (d *document) newsField(name, value string) {
 	case "title":
 		n.Title = value
 	case "publication_date":
-		n.Published, _ = ParseTime(value)
+		n.Published = d.time(value)
 	case "access":
 		n.Access = value
 	case "genres":
@@ -122,9 +122,9 @@ func (d *document) videoField(name, value string) {
 			v.Duration = time.Duration(seconds) * time.Second
 		}
 	case "publication_date":
-		v.Published, _ = ParseTime(value)
+		v.Published = d.time(value)
 	case "expiration_date":
-		v.Expires, _ = ParseTime(value)
+		v.Expires = d.time(value)
 	case "rating":
 		v.Rating = between(value, 0, 5, 0)
 	case "view_count":

@@ -41,6 +41,7 @@ type Entry struct {
 	Sitemap bool   // true: the URL of a sitemap that an index names; false: of a page
 
 	LastMod    time.Time  // when the page was last changed; zero if missing or invalid
+	UnreadDate string     // as it is written: the first date of the entry that could not be read
 	ChangeFreq ChangeFreq // how often it changes; "" if missing or invalid
 	Priority   float64    // compared with other pages of the site, 0 to 1; 0.5 if missing
 

@@ -21,7 +21,8 @@ import (
 //	spider.Every = time.Hour
 //
 // A feed that is asked for again is asked with the ETag and the Last-Modified of its last answer, so that the server need not send what has not changed. These, and
-// which entries were handed over, are kept with the job: a durable job that was stopped, or whose process died, goes on as if nothing had happened. Entries are known by [records.Entry.Key]; of
+// which entries were handed over, are kept with the job: a durable job that was stopped, or whose process died, goes on as if nothing had happened. Entries are known by [records.Entry.Key], so that one whose
+// text is corrected does not come again; entries of one answer that have the same key and differ otherwise are different entries, which are known by all that they say. Of
 // each feed the newest 20,000 are remembered, and no more are read of one answer.
 //
 // Make one by [NewFeed]. Nothing of a Feed may be changed while a crawl runs, and it runs one crawl at a time.
@@ -57,7 +58,7 @@ var (
 
 // NewFeed makes a spider of a name, a func and the URLs of feeds. The func gets each new entry, and sends items and requests; requests for pages of entries name a
 // parser of [Feed.On]. ctx is the request's *tegenaria.Context. An entry for which it returns an error is a failure of the feed's request: the other entries are read, and
-// this one counts as new the next time. It is called concurrently for several feeds.
+// this one counts as new the next time. An entry with a date that cannot be read is handed over like the others, and is a failure too, a [*DateError]. It is called concurrently for several feeds.
 func NewFeed[T any](name string, each func(ctx context.Context, entry *records.Entry, out *tegenaria.Output[T]) error, urls ...string) *Feed {
 	s := &Feed{Name: name, URLs: urls}
 	if each == nil {
@@ -196,27 +197,46 @@ func (s *Feed) read(page *tegenaria.Response, each func(*records.Entry) error, s
 		return &tegenaria.StatusError{Status: page.Status, URL: page.URL}
 	}
 	now.ETag, now.Modified = "", ""
-	if failed := s.entries(page, known, &now, each); failed.Total > 0 {
+	failed := s.entries(page, known, &now, each)
+	if failed.Total == failed.dates { // all entries were handed over
+		header := http.Header(page.Header)
+		now.ETag, now.Modified = header.Get("ETag"), header.Get("Last-Modified")
+	}
+	if failed.Total > 0 {
 		return failed
 	}
-	header := http.Header(page.Header)
-	now.ETag, now.Modified = header.Get("ETag"), header.Get("Last-Modified")
 	return nil
 }
 
-// entries hands the new entries over, and sets the keys of those that need not be handed over again: also if the func panics.
+// entries hands the new entries over, and notes those that need not be handed over again: also if the func panics.
+//
+// An entry is known by its key, so that one whose text was corrected does not come again. A key that entries with different contents
+// share in one answer tells nothing: from then on the entries of this key are known by their contents.
 func (s *Feed) entries(page *tegenaria.Response, known answer, now *answer, each func(*records.Entry) error) *RecordsError {
+	failed := &RecordsError{URL: page.URL}
+	shared := s.shared(page, known)
+	before, here := newEntrySet(known.Entries), newEntrySet(nil)
+	var read []entryID
+	defer func() {
+		slices.Reverse(read) // feeds begin with their newest entry
+		for _, id := range known.Entries {
+			if !here.has(id, shared[id.Key]) {
+				now.Entries = append(now.Entries, id)
+			}
+		}
+		now.Entries = append(now.Entries, read...)
+		now.Entries = now.Entries[max(len(now.Entries)-maxKnown, 0):]
+		now.Shared = nil
+		for _, id := range now.Entries {
+			if shared[id.Key] {
+				delete(shared, id.Key) // it is noted once
+				now.Shared = append(now.Shared, id.Key)
+			}
+		}
+	}()
+	now.Entries = nil
 	body := page.Reader()
 	defer body.Close()
-	failed := &RecordsError{URL: page.URL}
-	before, here := known.set(), make(map[uint64]bool)
-	var keys []uint64
-	defer func() {
-		slices.Reverse(keys) // feeds begin with their newest entry
-		gone := slices.DeleteFunc(slices.Clone(known.Keys), func(key uint64) bool { return here[key] })
-		keys = append(gone, keys...)
-		now.Keys = keys[max(len(keys)-maxKnown, 0):]
-	}()
 	_, entries := records.ReadFeed(body, sourceOf(page), s.Reading...)
 	for entry, err := range entries {
 		if err != nil {
@@ -224,26 +244,53 @@ func (s *Feed) entries(page *tegenaria.Response, known answer, now *answer, each
 			continue
 		}
 		failed.Read++
-		key := keyOf(entry)
-		if here[key] {
+		id := idOf(entry)
+		if here.has(id, shared[id.Key]) {
 			continue
 		}
-		if len(here) == maxKnown {
+		if len(read) == maxKnown {
 			failed.add(fmt.Errorf("the feed has more than %d entries; the rest of it is not read", maxKnown))
 			break
 		}
-		if !before[key] {
+		if !before.has(id, shared[id.Key]) {
 			if err := each(entry); err != nil {
 				if failed.add(fmt.Errorf("entry %.100q: %w", entry.Key(), err)); failed.isOver() {
 					break
 				}
 				continue
 			}
+			if entry.UnreadDate != "" {
+				failed.dates++
+				failed.add(&DateError{Entry: entry.Key(), Date: entry.UnreadDate})
+			}
 		}
-		here[key] = true
-		keys = append(keys, key)
+		here.add(id)
+		read = append(read, id)
 	}
 	return failed
+}
+
+// shared returns the keys that entries with different contents share, in this answer or in an earlier one.
+func (s *Feed) shared(page *tegenaria.Response, known answer) map[uint64]bool {
+	shared, first := make(map[uint64]bool), make(map[uint64]uint64)
+	for _, key := range known.Shared {
+		shared[key] = true
+	}
+	body := page.Reader()
+	defer body.Close()
+	_, entries := records.ReadFeed(body, sourceOf(page), s.Reading...)
+	for entry, err := range entries {
+		if err != nil {
+			continue
+		}
+		id := idOf(entry)
+		if contents, isThere := first[id.Key]; isThere && contents != id.Contents {
+			shared[id.Key] = true
+		} else if first[id.Key] = id.Contents; len(first) == maxKnown {
+			break
+		}
+	}
+	return shared
 }
 
 // sourceOf says where a body comes from.

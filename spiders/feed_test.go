@@ -142,6 +142,83 @@ func TestFeedRounds(t *testing.T) {
 	}
 }
 
+// Entries that share a key are told apart by what they say, and those that were corrected do not come again.
+func TestFeedSharedKeys(t *testing.T) {
+	item := func(title, fields string) string { return "<item><title>" + title + "</title>" + fields + "</item>" }
+	const guid, link = "<guid isPermaLink='false'>http://a.test/</guid>", "<link>/</link>"
+	a, b, c := item("a", guid), item("b", guid), item("c", guid)
+	for _, tt := range []struct {
+		name    string
+		answers []string // the entries of each
+		items   string
+	}{
+		{"a guid", []string{c + b + a}, "a b c"},
+		{"no guid and a link", []string{item("c", link) + item("b", link) + item("a", link)}, "a b c"},
+		{"a guid, and other links", []string{item("x", guid+"<link>/1</link>") + item("x", guid+"<link>/2</link>")}, "x x"},
+		{"a guid, and other files", []string{item("x", guid+"<enclosure url='/1.mp3'/>") + item("x", guid+"<enclosure url='/2.mp3'/>")}, "x x"},
+		{"a guid, and other texts", []string{item("x", guid+"<description>1</description>") + item("x", guid+"<description>2</description>")}, "x x"},
+		{"the same twice", []string{a + a + b + b}, "a b"},
+		{"again", []string{b + a, b + a, b + a}, "a b"},
+		{"a new one", []string{b + a, c + b + a}, "a b c"},
+		{"first alone", []string{a, b + a, c + b}, "a b c"},
+		{"later alone", []string{b + a, c}, "a b c"},
+		{"the title of one that is alone is corrected", []string{item("a", "<guid>1</guid>") + b, item("A", "<guid>1</guid>") + b}, "a b"},
+		{"and corrected before another shares its guid", []string{a, item("A", guid), b + item("A", guid)}, "a b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				round := 0
+				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/robots.txt" {
+						http.NotFound(w, r)
+						return
+					}
+					io.WriteString(w, "<rss version='2.0'><channel>"+tt.answers[min(round, len(tt.answers)-1)]+"</channel></rss>")
+					round++
+				})
+				spider := spiders.NewFeed("news", titles, "http://a.test/feed")
+				spider.Every = time.Hour
+				items, stats := gather(t, handler, spider, 4*time.Hour+time.Minute)
+				if got := strings.Join(items, " "); got != tt.items || stats.Outcomes[tegenaria.Failed] != 0 {
+					t.Errorf("items %s, want %s; %v", got, tt.items, stats.Reasons)
+				}
+			})
+		})
+	}
+}
+
+// A date that cannot be read is said once, and its entry is handed over: the feed is asked for as if nothing were wrong.
+func TestFeedUnreadDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+				return
+			}
+			asked = append(asked, r.Header.Get("If-None-Match"))
+			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, len(asked)))
+			io.WriteString(w, `<rss version="2.0"><channel><item><guid>1</guid><title>a</title><pubDate>the day before</pubDate></item>
+<item><guid>2</guid><title>b</title><pubDate>Tue, 18 Jul 2017 05:06:07 -0700 (MST)</pubDate></item></channel></rss>`)
+		})
+		spider := spiders.NewFeed("news", titles, "http://a.test/feed")
+		spider.Every = time.Hour
+		var wrong []*spiders.DateError
+		items, stats := gather(t, handler, spider, 2*time.Hour+time.Minute, tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+			var date *spiders.DateError
+			if errors.As(err, &date) {
+				wrong = append(wrong, date)
+			}
+		}))
+		if len(wrong) != 1 || wrong[0].Entry != "1" || wrong[0].Date != "the day before" || stats.Outcomes[tegenaria.Failed] != 1 {
+			t.Errorf("errors %v, failed %d", wrong, stats.Outcomes[tegenaria.Failed])
+		}
+		if got := strings.Join(items, " "); got != "a b" || !slices.Equal(asked, []string{"", `"1"`, `"2"`}) {
+			t.Errorf("items %s, asked %q", got, asked)
+		}
+	})
+}
+
 // Without Every a feed is asked for once, and the crawl ends; feeds that are named twice too.
 func TestFeedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,52 +21,68 @@ const maxKnown = 20_000
 
 // answer is what is known of a feed.
 type answer struct {
-	ETag     string  `json:"etag,omitempty"`
-	Modified string  `json:"modified,omitempty"`
-	Round    int     `json:"round,omitempty"` // of the request that it was learnt from
-	Keys     keyList `json:"keys,omitempty"`  // of the entries that were handed over, the oldest first
+	ETag     string    `json:"etag,omitempty"`
+	Modified string    `json:"modified,omitempty"`
+	Round    int       `json:"round,omitempty"`   // of the request that it was learnt from
+	Entries  entryList `json:"entries,omitempty"` // that were handed over, the oldest first
+	Shared   []uint64  `json:"shared,omitempty"`  // keys by which entries cannot be told apart
 }
 
-// keyList is written as bytes.
-type keyList []uint64
+// entryID is an entry: the hash of its key, and the hash of all that it says.
+type entryID struct{ Key, Contents uint64 }
 
-// MarshalJSON writes eight bytes for each key.
-func (l keyList) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 8*len(l))
-	for _, key := range l {
-		b = binary.BigEndian.AppendUint64(b, key)
+// idOf returns the hashes of an entry. They have so many bits that two keys, or two contents, of one feed do not have the same.
+func idOf(entry *records.Entry) entryID {
+	key, contents := fnv.New64a(), fnv.New64a()
+	key.Write([]byte(entry.Key()))
+	fmt.Fprintf(contents, "%q %q %q %q %q %d %v", entry.ID, entry.URL, entry.Title, entry.Summary, entry.Content, entry.Published.UnixNano(), entry.Enclosures)
+	return entryID{key.Sum64(), contents.Sum64()}
+}
+
+// entryList is written as bytes.
+type entryList []entryID
+
+// MarshalJSON writes sixteen bytes for each entry.
+func (l entryList) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, 16*len(l))
+	for _, id := range l {
+		b = binary.BigEndian.AppendUint64(b, id.Key)
+		b = binary.BigEndian.AppendUint64(b, id.Contents)
 	}
 	return json.Marshal(b)
 }
 
 // UnmarshalJSON reads what MarshalJSON has written.
-func (l *keyList) UnmarshalJSON(text []byte) error {
+func (l *entryList) UnmarshalJSON(text []byte) error {
 	var b []byte
 	if err := json.Unmarshal(text, &b); err != nil {
 		return err
 	}
-	*l = make(keyList, 0, len(b)/8)
-	for ; len(b) >= 8; b = b[8:] {
-		*l = append(*l, binary.BigEndian.Uint64(b))
+	*l = make(entryList, 0, len(b)/16)
+	for ; len(b) >= 16; b = b[16:] {
+		*l = append(*l, entryID{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])})
 	}
 	return nil
 }
 
-// set returns the keys as a set.
-func (a answer) set() map[uint64]bool {
-	set := make(map[uint64]bool, len(a.Keys))
-	for _, key := range a.Keys {
-		set[key] = true
-	}
-	return set
+// entrySet is a set of entries that are looked up by their keys, or by key and contents.
+type entrySet struct {
+	keys map[uint64]bool
+	ids  map[entryID]bool
 }
 
-// keyOf is the key of an entry in so many bits that two entries of one feed do not have the same.
-func keyOf(entry *records.Entry) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(entry.Key()))
-	return h.Sum64()
+func newEntrySet(list entryList) entrySet {
+	s := entrySet{make(map[uint64]bool), make(map[entryID]bool)}
+	for _, id := range list {
+		s.add(id)
+	}
+	return s
 }
+
+func (s entrySet) add(id entryID) { s.keys[id.Key], s.ids[id] = true, true }
+
+// has reports whether the entry is in the set; whether another one has its key counts only if entries do not share keys.
+func (s entrySet) has(id entryID, shared bool) bool { return s.ids[id] || !shared && s.keys[id.Key] }
 
 // feedMemory is what a Feed knows of its feeds: what is stored with the job, and what will be when the requests settle that it was learnt from.
 type feedMemory struct {

@@ -140,6 +140,19 @@ type RecordsError struct {
 	Read  int     // records that could be read
 	Total int     // errors, of records that could not be read and of the func that gets them
 	Errs  []error // the first 20 of them
+
+	dates int // errors that are a *DateError
+}
+
+// DateError says that a date is in no form that is known. The entry was handed over without it.
+type DateError struct {
+	Entry string // the key of the entry of a feed, or the URL of that of a sitemap
+	Date  string // as it is written
+}
+
+// Error names the entry and the date.
+func (e *DateError) Error() string {
+	return fmt.Sprintf("entry %.100q: %.60q is no date that can be read; read it from the entry itself if it is needed", e.Entry, e.Date)
 }
 
 func (e *RecordsError) add(err error) {

@@ -45,7 +45,8 @@ type Sitemap struct {
 	// Alternates also crawls the translations and variants of a page that its sitemap lists.
 	Alternates bool
 
-	// Since leaves out pages and sitemaps whose last change was earlier. Those without a date are crawled.
+	// Since leaves out pages and sitemaps whose last change was earlier. Those without a date are crawled; those with a date that cannot be
+	// read are crawled too, and the sitemap's request fails at its end with a [*DateError].
 	Since time.Time
 
 	// Filter, if set, is called for each page and sitemap before its request is sent, and leaves out those for which it returns
@@ -230,8 +231,14 @@ func (s *Sitemap) readSitemap(_ context.Context, resp *tegenaria.Response, out *
 	level, _ := resp.Request().Meta[metaLevel].(int)
 	body := resp.Reader()
 	defer body.Close()
-	tooDeep := 0
+	tooDeep, undated := 0, 0
+	var unread error // of the first of those
 	for entry, err := range sitemap.Parse(body, resp.URL, s.Options...) {
+		if err == nil && !s.Since.IsZero() && entry.LastMod.IsZero() && entry.UnreadDate != "" {
+			if undated++; unread == nil {
+				unread = &DateError{Entry: entry.URL, Date: entry.UnreadDate}
+			}
+		}
 		var bad *sitemap.URLError
 		switch {
 		case errors.As(err, &bad): // one entry, of which the engine says what is wrong
@@ -250,10 +257,14 @@ func (s *Sitemap) readSitemap(_ context.Context, resp *tegenaria.Response, out *
 			return err
 		}
 	}
+	var wrong error
 	if tooDeep > 0 {
-		return fmt.Errorf("spiders: %d sitemaps are not read: more than %d indexes lead to them", tooDeep, maxLevel)
+		wrong = fmt.Errorf("spiders: %d sitemaps are not read: more than %d indexes lead to them", tooDeep, maxLevel)
 	}
-	return nil
+	if undated > 0 {
+		unread = fmt.Errorf("spiders: Since leaves out none of the %d entries whose date cannot be read, the first: %w", undated, unread)
+	}
+	return errors.Join(wrong, unread)
 }
 
 // sendSitemap asks for a sitemap that an index names.

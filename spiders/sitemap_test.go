@@ -1,6 +1,7 @@
 package spiders_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -91,6 +92,22 @@ func TestHostAlone(t *testing.T) {
 			t.Errorf("%s: asked for %s, want %s", tt.site, seeds[0].Url, tt.want)
 		}
 	}
+}
+
+// With Since, a date that cannot be read is said, and its page is asked for.
+func TestSitemapUnreadDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &web{pages: map[string]string{"http://a.test/sitemap.xml": `<urlset><url><loc>/1</loc><lastmod>soon</lastmod></url>` +
+			`<url><loc>/2</loc><lastmod>06-May-2020</lastmod></url><url><loc>/3</loc></url></urlset>`, "http://a.test/1": "x", "http://a.test/3": "x"}}
+		spider := spiders.NewSitemap("test", seen, "http://a.test/sitemap.xml")
+		spider.Since = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+		var wrong []error
+		gather(t, w, spider, 0, tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { wrong = append(wrong, err) }))
+		var date *spiders.DateError
+		if len(wrong) != 1 || !errors.As(wrong[0], &date) || date.Entry != "http://a.test/1" || date.Date != "soon" {
+			t.Errorf("errors %v", wrong)
+		}
+	})
 }
 
 func TestChoices(t *testing.T) {

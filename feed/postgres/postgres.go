@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ const (
 	mostColumns = 1599 // without the feed's own
 )
 
+// systemColumns are in every table (PostgreSQL: 5.6 System Columns). Names in upper case are others.
+var systemColumns = []string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
+
 // finish sets what depends on several options.
 func (s *settings) finish() {
 	if !isName(s.store.table) || s.store.table == notes || s.store.table == counters {
@@ -109,6 +113,8 @@ func (s *settings) finish() {
 	for _, c := range list {
 		if !isName(c.Name) || c.Name == rowColumn {
 			s.mistake("type %s: the field %q is no name of a column of 1 to %d bytes, or one of the feed's own: give it another one by its json tag", s.sink.Type, c.Name, longestName)
+		} else if slices.Contains(systemColumns, c.Name) {
+			s.mistake("type %s: the field %s has the name of a column that PostgreSQL has in each table: give it another one by its json tag", s.sink.Type, c.Name)
 		}
 	}
 	if len(list) > 0 {

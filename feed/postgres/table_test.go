@@ -177,6 +177,24 @@ func TestMistakes(t *testing.T) {
 		{postgres.New[pair](pool, postgres.Upsert("other")), "is no field"},
 		{postgres.New[map[string]int](pool, postgres.Table("x")), "no fixed columns"},
 		{postgres.New[own](pool), "of the feed's own"},
+		{postgres.New[struct {
+			A int `json:"ctid"`
+		}](pool, postgres.Table("x")), "the field ctid has the name of a column that PostgreSQL has"},
+		{postgres.New[struct {
+			A int `json:"xmin"`
+		}](pool, postgres.Table("x")), "the field xmin has"},
+		{postgres.New[struct {
+			A int `json:"xmax"`
+		}](pool, postgres.Table("x")), "the field xmax has"},
+		{postgres.New[struct {
+			A int `json:"cmin"`
+		}](pool, postgres.Table("x")), "the field cmin has"},
+		{postgres.New[struct {
+			A int `json:"cmax"`
+		}](pool, postgres.Table("x")), "the field cmax has"},
+		{postgres.New[struct {
+			A int `json:"tableoid"`
+		}](pool, postgres.Table("x")), "the field tableoid has"},
 	} {
 		if err := c.feed.Restore(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
@@ -184,6 +202,18 @@ func TestMistakes(t *testing.T) {
 		if err := c.feed.Mistake(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("before the crawl it says: %v, want %q", err, c.want)
 		}
+	}
+}
+
+// Names that a table may have, though some versions or other databases have such columns, are no mistake.
+func TestNoMistakes(t *testing.T) {
+	type fine struct {
+		A int `json:"oid"`
+		B int `json:"CTID"`
+		C int `json:"rowid"`
+	}
+	if err := postgres.New[fine](new(pgxpool.Pool)).Mistake(); err != nil {
+		t.Error(err)
 	}
 }
 

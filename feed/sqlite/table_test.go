@@ -89,6 +89,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// The names that SQLite has for the number of a row are names of columns like others, in a table with a key and without.
+func TestNamesOfRowID(t *testing.T) {
+	type item struct {
+		A string `json:"rowid"`
+		B string `json:"oid"`
+		C string `json:"_rowid_"`
+	}
+	for _, opts := range [][]sqlite.Option{nil, {sqlite.Upsert("rowid")}} {
+		path := filepath.Join(t.TempDir(), "items.db")
+		feedtest.Write(t, sqlite.New[item](path, append(opts, sqlite.Table("items"))...), item{"a", "b", "c"}, item{"d", "e", "f"})
+		if got := read(t, path, `SELECT rowid || oid || _rowid_ FROM items ORDER BY rowid`); !slices.Equal(got, []string{"abc", "def"}) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // A new job refuses a table with rows, adds to it, or empties it.
 func TestTablesThatAreNotEmpty(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pairs.db")

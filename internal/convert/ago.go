@@ -59,7 +59,9 @@ func (l *Locale) relative(text string, now time.Time, zone *time.Location) (time
 	now = now.In(zone)
 	count, unit, past, day := -1, -1, false, -1
 	clock := time.Duration(-1)
-	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+	text = plainApostrophes(strings.ToLower(text))
+	text = strings.ReplaceAll(text, "un'", "un' ") // un'ora fa
+	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, ".,")
 		switch {
 		case word == "":
@@ -140,7 +142,14 @@ func before(now time.Time, count, unit int) time.Time {
 	case 4:
 		return now.AddDate(0, 0, -7*count)
 	case 5:
-		return now.AddDate(0, -count, 0)
+		return monthsBefore(now, count)
 	}
-	return now.AddDate(-count, 0, 0)
+	return monthsBefore(now, 12*count)
+}
+
+// monthsBefore returns the same day of an earlier month, or the last one of that month if it has fewer days.
+func monthsBefore(now time.Time, months int) time.Time {
+	year, month, day := now.Date()
+	last := time.Date(year, month-time.Month(months)+1, 0, 0, 0, 0, 0, time.UTC)
+	return time.Date(last.Year(), last.Month(), min(day, last.Day()), now.Hour(), now.Minute(), now.Second(), now.Nanosecond(), now.Location())
 }

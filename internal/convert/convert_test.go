@@ -75,6 +75,12 @@ func TestMoney(t *testing.T) {
 		{"¥1,200", "JPY", "en", "1200 JPY"}, {"KWD 1.5", "", "", "1.500 KWD"}, {"-£5", "", "", "-5.00 GBP"}, {"£-5", "", "", "-5.00 GBP"}, {"−5 £", "", "", "-5.00 GBP"},
 		{"Rs.500", "INR", "", "500.00 INR"}, {"kr. 99", "DKK", "", "99.00 DKK"}, {"99 kr", "", "", ""}, {"CHF 1'299.00", "", "", "1299.00 CHF"}, {"Fr. 5.50", "", "", "5.50 CHF"},
 		{"1 299,00 zł", "", "", "1299.00 PLN"}, {"5–7 £", "", "", ""}, {"£5 £6", "", "", ""}, {"£5 off", "", "", ""}, {"from £5", "", "", ""}, {"£0", "", "", "0.00 GBP"},
+		{"₩1,200", "", "", "1200 KRW"}, {"₩1.200", "", "", "1200 KRW"}, {"1,200円", "", "", "1200 JPY"}, {"25.000 ₫", "", "", "25000 VND"}, {"1.200", "JPY", "", "1200 JPY"},
+		{"¥1.200", "JPY", "en", "1200 JPY"}, {"1,200 円", "", "de", "1200 JPY"}, {"1,200 円", "", "fr", "1200 JPY"}, {"$1.200", "CLP", "", "1200 CLP"}, {"-₩1.200", "", "", "-1200 KRW"},
+		{"₩1,234,567", "", "", "1234567 KRW"}, {"₫1.234.567", "", "en", "1234567 VND"}, {"¥1,200.00", "JPY", "", "1200 JPY"}, {"¥0.125", "JPY", "", "0.125 JPY"}, {"¥1200.5", "JPY", "", "1200.5 JPY"},
+		{"KWD 1.250", "", "", ""}, {"KWD 1.250", "", "en", "1.250 KWD"}, {"KWD 1,250", "", "en", "1250.000 KWD"}, {"KWD 0.750", "", "", "0.750 KWD"}, {"1,234.500 OMR", "", "", "1234.500 OMR"},
+		{"12,50 $ CA", "", "", "12.50 CAD"}, {"12,50 $US", "", "", "12.50 USD"}, {"$US 5", "", "", "5.00 USD"}, {"US $5", "", "", "5.00 USD"}, {"CA $ 5", "", "", "5.00 CAD"}, {"5 $ AU", "", "", "5.00 AUD"},
+		{"5 $CAN", "", "", "5.00 CAD"}, {"CAD$5", "", "", "5.00 CAD"}, {"$ MX 5", "", "", "5.00 MXN"}, {"5 $ US", "CAD", "", ""}, {"5 $ XX", "", "", ""}, {"5 $$", "USD", "", ""}, {"EUR$5", "", "", ""},
 		{"-£0.00", "", "", "0.00 GBP"}, {"-£0.50", "", "", "-0.50 GBP"}, {strings.Repeat("£", 1000), "", "", ""},
 	} {
 		amount, code, err := convert.Money(tt.text, tt.currency, convert.Find(tt.locale))
@@ -105,6 +111,12 @@ func TestTime(t *testing.T) {
 		{[]string{"relative"}, "yesterday at 14:30", "2021-05-04T14:30:00Z"}, {[]string{"relative"}, "today", "2021-05-05T00:00:00Z"}, {[]string{"relative"}, "2h ago", "2021-05-05T10:00:00Z"},
 		{[]string{"relative", "de"}, "vor 2 Tagen", "2021-05-03T12:00:00Z"}, {[]string{"relative", "fr"}, "il y a un mois", "2021-04-05T12:00:00Z"}, {[]string{"relative", "es"}, "hace 3 semanas", "2021-04-14T12:00:00Z"},
 		{[]string{"relative", "it"}, "2 anni fa", "2019-05-05T12:00:00Z"}, {[]string{"relative", "pt"}, "há 5 minutos", "2021-05-05T11:55:00Z"}, {[]string{"relative", "nl"}, "10 seconden geleden", "2021-05-05T11:59:50Z"},
+		{[]string{"relative", "fr"}, "aujourd’hui", "2021-05-05T00:00:00Z"}, {[]string{"relative", "fr"}, "aujourd'hui", "2021-05-05T00:00:00Z"}, {[]string{"relative", "fr"}, "à l’instant", "2021-05-05T12:00:00Z"},
+		{[]string{"relative", "it"}, "un’ora fa", "2021-05-05T11:00:00Z"}, {[]string{"relative", "it"}, "un'ora fa", "2021-05-05T11:00:00Z"}, {[]string{"relative", "it"}, "un' ora fa", "2021-05-05T11:00:00Z"},
+		{[]string{"Monday 2 January 2006", "uk"}, "п’ятниця 5 березня 2021", "2021-03-05T00:00:00Z"}, {[]string{"2 January 2006", "it"}, "1º aprile 2021", "2021-04-01T00:00:00Z"}, {[]string{"2 January 2006", "it"}, "1° aprile 2021", "2021-04-01T00:00:00Z"},
+		{[]string{"2 de January de 2006", "pt"}, "1.º de abril de 2021", "2021-04-01T00:00:00Z"}, {[]string{"2 January 2006", "ru"}, "1-го мая 2021", "2021-05-01T00:00:00Z"}, {[]string{"2 January 2006", "nl"}, "1e mei 2021", "2021-05-01T00:00:00Z"},
+		{[]string{"2 January 2006", "fr"}, "1ER avril 2021", "2021-04-01T00:00:00Z"}, {[]string{"2. January 2006", "de"}, "1. Mai 2021", "2021-05-01T00:00:00Z"}, {[]string{"2 de January de 2006", "es"}, "2 de mayo de 2021", "2021-05-02T00:00:00Z"},
+		{[]string{"2 January 2006", "fr"}, "1eravril 2021", ""},
 		{[]string{"relative"}, "3 hours", ""}, {[]string{"relative"}, "hours ago", ""}, {[]string{"relative"}, "ago", ""}, {[]string{"relative"}, "99999999999999999999 hours ago", ""}, {[]string{"relative"}, "soon", ""},
 		{[]string{"relative", "2 January 2006"}, "3 March 2021", "2021-03-03T00:00:00Z"},
 	} {
@@ -133,6 +145,29 @@ func TestTime(t *testing.T) {
 	}
 	if _, err := f.Time("3 hours ago", time.Time{}); err == nil {
 		t.Error("a relative time without that of the page is no error")
+	}
+}
+
+// A month ago is the same day of the month before, or its last day; so are years on the 29th of February.
+func TestMonthsAgo(t *testing.T) {
+	for _, tt := range []struct{ now, locale, text, want string }{
+		{"2021-03-31", "en", "1 month ago", "2021-02-28"}, {"2024-03-31", "en", "1 month ago", "2024-02-29"}, {"2021-05-31", "de", "vor 1 Monat", "2021-04-30"},
+		{"2021-03-30", "fr", "il y a un mois", "2021-02-28"}, {"2021-07-31", "es", "hace 2 meses", "2021-05-31"}, {"2021-01-31", "it", "2 mesi fa", "2020-11-30"},
+		{"2021-12-31", "pt", "há 10 meses", "2021-02-28"}, {"2024-02-29", "nl", "1 jaar geleden", "2023-02-28"}, {"2024-02-29", "en", "4 years ago", "2020-02-29"},
+		{"2024-02-29", "en", "12 months ago", "2023-02-28"}, {"2021-03-28", "en", "1 month ago", "2021-02-28"}, {"2021-03-31", "en", "0 months ago", "2021-03-31"},
+		{"2021-03-31", "en", "5 weeks ago", "2021-02-24"},
+	} {
+		f, err := convert.NewTimeFormat("relative", tt.locale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := time.Parse(time.DateOnly, tt.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Time(tt.text, now); err != nil || got.Format(time.DateOnly) != tt.want {
+			t.Errorf("%s on %s is %s, %v, want %s", tt.text, tt.now, got, err, tt.want)
+		}
 	}
 }
 

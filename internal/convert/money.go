@@ -12,7 +12,8 @@ import (
 // Money reads an amount of money, with its sign and its currency. currency is what the reader expects, "" for any: the text may
 // then name none, but no other one. Without it the text has to say which one it is: a pound sign and "USD" do, a dollar sign does not.
 // The amount is canonical: without leading zeros, and with at least as many digits behind the point as the currency has
-// (ISO 4217), further ones only if they are not all zero.
+// (ISO 4217), further ones only if they are not all zero. If the currency has none, three digits behind a separator are a group,
+// whatever the locale: "¥1.200" is 1200 yen.
 func Money(text, currency string, in *Locale) (amount, code string, err error) {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > longest {
@@ -32,7 +33,7 @@ func Money(text, currency string, in *Locale) (amount, code string, err error) {
 	if code, err = oneCurrency(strings.TrimSpace(before), strings.TrimSpace(after), currency); err != nil {
 		return "", "", err
 	}
-	if amount, err = Decimal(middle, in); err != nil {
+	if amount, err = decimal(middle, in, minorDigits(code) == 0); err != nil {
 		return "", "", fmt.Errorf("not an amount of money: %w", err)
 	}
 	if negative {
@@ -132,6 +133,15 @@ func meanings(mark string) []string {
 	if code := strings.ToUpper(mark); IsCurrency(code) {
 		return []string{code}
 	}
+	if country := strings.ToLower(strings.Join(strings.Fields(mark), "")); strings.Count(country, "$") == 1 && country != "$" { // "$ CA", as in French
+		country = strings.Replace(country, "$", "", 1)
+		if list := symbols()[country+"$"]; list != nil {
+			return list
+		}
+		if code := strings.ToUpper(country); IsCurrency(code) && slices.Contains(symbols()["$"], code) { // "CAD$"
+			return []string{code}
+		}
+	}
 	return nil
 }
 
@@ -140,13 +150,7 @@ func IsCurrency(code string) bool { return len(code) == 3 && currencies()[code] 
 
 // withMinor gives an amount as many digits behind the point as the currency has.
 func withMinor(amount, code string) string {
-	digits := 2
-	switch {
-	case strings.Contains(noMinor, code):
-		digits = 0
-	case strings.Contains(threeMinor, code):
-		digits = 3
-	}
+	digits := minorDigits(code)
 	whole, fraction, _ := strings.Cut(amount, ".")
 	for len(fraction) > digits && fraction[len(fraction)-1] == '0' {
 		fraction = fraction[:len(fraction)-1]
@@ -158,6 +162,17 @@ func withMinor(amount, code string) string {
 		return whole
 	}
 	return whole + "." + fraction
+}
+
+// minorDigits returns how many digits behind the point a currency has.
+func minorDigits(code string) int {
+	switch {
+	case strings.Contains(noMinor, code):
+		return 0
+	case strings.Contains(threeMinor, code):
+		return 3
+	}
+	return 2
 }
 
 // Currencies that have no smaller unit, or a thousandth part.
@@ -188,7 +203,7 @@ var symbols = sync.OnceValue(func() map[string][]string {
 		"£": {"GBP", "EGP", "FKP", "GIP", "LBP", "SHP", "SSP", "SYP"}, // the first one, if no other is expected
 		"€": {"EUR"}, "euro": {"EUR"}, "euros": {"EUR"},
 		"$":   {"USD", "AUD", "BBD", "BMD", "BND", "BSD", "BZD", "CAD", "CLP", "COP", "FJD", "GYD", "HKD", "JMD", "KYD", "LRD", "MXN", "NAD", "NZD", "ARS", "SGD", "SRD", "TTD", "TWD", "UYU", "XCD"},
-		"us$": {"USD"}, "ca$": {"CAD"}, "c$": {"CAD"}, "a$": {"AUD"}, "au$": {"AUD"}, "nz$": {"NZD"}, "hk$": {"HKD"}, "s$": {"SGD"}, "sg$": {"SGD"},
+		"us$": {"USD"}, "ca$": {"CAD"}, "can$": {"CAD"}, "c$": {"CAD"}, "a$": {"AUD"}, "au$": {"AUD"}, "nz$": {"NZD"}, "hk$": {"HKD"}, "s$": {"SGD"}, "sg$": {"SGD"},
 		"nt$": {"TWD"}, "mx$": {"MXN"}, "mex$": {"MXN"}, "r$": {"BRL"},
 		"¥": {"JPY", "CNY"}, "￥": {"JPY", "CNY"}, "円": {"JPY"}, "元": {"CNY"}, "cn¥": {"CNY"}, "jp¥": {"JPY"}, "rmb": {"CNY"},
 		"kr": {"DKK", "ISK", "NOK", "SEK"}, "fr": {"CHF"}, "sfr": {"CHF"},

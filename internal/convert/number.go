@@ -20,7 +20,10 @@ const someSeparator = ".,٫٬"
 // Decimal reads a number that is written in a locale; nil for none that is known. It returns it as digits with a decimal point
 // if there is a fraction, and a minus sign if it is less than zero. Digits of all scripts are read. Without a locale, one comma
 // or point with three digits behind it is ambiguous, and an error; "1,234,567", "1.234,5" and "0.125" are not ambiguous.
-func Decimal(text string, in *Locale) (string, error) {
+func Decimal(text string, in *Locale) (string, error) { return decimal(text, in, false) }
+
+// decimal is Decimal for a number that may be whole: three digits behind its only separator are a group then.
+func decimal(text string, in *Locale, whole bool) (string, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > longest {
 		return "", fmt.Errorf("a number of %d bytes", len(text))
@@ -30,20 +33,22 @@ func Decimal(text string, in *Locale) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	point, err := n.point(in)
-	if err != nil {
+	point := -1
+	if whole && n.mayBeGroup() {
+		in = nil // the separator is that of no locale in particular
+	} else if point, err = n.point(in); err != nil {
 		return "", err
 	}
-	whole, fraction := n.digits, []byte(nil)
+	before, fraction := n.digits, []byte(nil)
 	if point >= 0 {
 		at := n.at[point]
-		whole, fraction = n.digits[:at], n.digits[at:]
+		before, fraction = n.digits[:at], n.digits[at:]
 		n.separators, n.at = n.separators[:point], n.at[:point]
 	}
-	if err := n.grouped(len(whole), in); err != nil {
+	if err := n.grouped(len(before), in); err != nil {
 		return "", err
 	}
-	return canonical(negative, string(whole), string(fraction)), nil
+	return canonical(negative, string(before), string(fraction)), nil
 }
 
 // sign returns the text without its sign, and reports whether that is a minus.
@@ -143,11 +148,18 @@ func (n *number) point(in *Locale) (int, error) {
 		return -1, nil
 	case last > 0: // 1.234,567
 		return last, nil
-	case len(n.digits)-before != 3 || before == 0 || before > 3 || n.digits[0] == '0':
+	case !n.mayBeGroup():
 		return last, nil
 	}
 	return -1, fmt.Errorf("is that %s%s or %s.%s? Name the locale, for example %q or %q",
 		n.digits[:before], n.digits[before:], n.digits[:before], n.digits[before:], "en", "de")
+}
+
+// mayBeGroup reports whether there are three digits behind the last separator that may be a group: the others, if there are any, are the same.
+func (n *number) mayBeGroup() bool {
+	last := len(n.at) - 1
+	return last >= 0 && len(n.digits)-n.at[last] == 3 && n.at[0] > 0 && n.at[0] <= 3 && n.digits[0] != '0' &&
+		strings.Count(string(n.separators), string(n.separators[0])) == len(n.separators)
 }
 
 // grouped checks that the separators that are left stand where those between groups may stand.

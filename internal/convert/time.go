@@ -155,6 +155,13 @@ func (l *Locale) english(text string, forms []nameForm) string {
 	var b strings.Builder
 	afterDigit := false
 	for i := 0; i < len(text); {
+		if afterDigit {
+			afterDigit = false
+			if size := ordinalLen(text[i:]); size > 0 {
+				i += size
+				continue
+			}
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if !unicode.IsLetter(r) {
 			b.WriteString(text[i : i+size])
@@ -163,10 +170,9 @@ func (l *Locale) english(text string, forms []nameForm) string {
 			continue
 		}
 		end := i + wordLen(text[i:])
-		word := strings.ToLower(text[i:end])
+		word := plainApostrophes(strings.ToLower(text[i:end]))
 		n, known := l.names[word]
 		switch {
-		case afterDigit && isOrdinal(word):
 		case known && len(forms) > 0 && n.of(forms[0]) > 0:
 			b.WriteString(englishName(n.of(forms[0]), forms[0]))
 			forms = forms[1:]
@@ -176,7 +182,7 @@ func (l *Locale) english(text string, forms []nameForm) string {
 		default:
 			b.WriteString(text[i:end])
 		}
-		i, afterDigit = end, false
+		i = end
 	}
 	return b.String()
 }
@@ -202,18 +208,33 @@ func englishName(n int, form nameForm) string {
 // wordLen returns the length of the word that a text begins with: letters, and what joins them.
 func wordLen(text string) int {
 	for i, r := range text {
-		if !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '-' && r != '\'' {
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '-' && !strings.ContainsRune(apostrophes, r) {
 			return i
 		}
 	}
 	return len(text)
 }
 
-// isOrdinal reports whether a word is the ending of 1st, 2nd, 3rd, 4th or 1er.
-func isOrdinal(word string) bool {
-	switch word {
-	case "st", "nd", "rd", "th", "er":
-		return true
+// apostrophes are that of typewriters and those that stand for it in print.
+const apostrophes = "'’ʼ‘"
+
+// plainApostrophes returns a text with the apostrophes that the tables of words have.
+func plainApostrophes(text string) string {
+	return strings.NewReplacer("’", "'", "ʼ", "'", "‘", "'").Replace(text)
+}
+
+// ordinals are what makes an ordinal number of the digits before it.
+const ordinals = "st nd rd th er ère e ème ste de º ª ° .º .ª :a :e -го -е -ое -й -ше -га"
+
+// ordinalLen returns the length of the ending of an ordinal number that a text begins with, 0 for none.
+func ordinalLen(text string) int {
+	for ending := range strings.FieldsSeq(ordinals) {
+		if len(text) < len(ending) || !strings.EqualFold(text[:len(ending)], ending) {
+			continue
+		}
+		if next, _ := utf8.DecodeRuneInString(text[len(ending):]); !unicode.IsLetter(next) && !unicode.IsDigit(next) {
+			return len(ending)
+		}
 	}
-	return false
+	return 0
 }
