@@ -25,6 +25,7 @@ import (
 //	begin → add each record → end → byKey, originalOf
 type captures struct {
 	byKey    map[string][]capture // by requestKey; sorted by time
+	whole    map[string][]capture // the same without answers that say that nothing has changed, for keys that have some
 	payloads map[payloadKey]place // of responses, by originalKey
 
 	// While the index is made: a request and its response stand close to each other, in either order.
@@ -71,15 +72,18 @@ type answered struct {
 }
 
 func (c *captures) begin() {
-	c.byKey = make(map[string][]capture)
+	c.byKey, c.whole = make(map[string][]capture), make(map[string][]capture)
 	c.payloads = make(map[payloadKey]place)
 }
 
 // end makes the index ready.
 func (c *captures) end() {
 	c.asked, c.answered = recent[asked]{}, recent[answered]{}
-	for _, list := range c.byKey {
+	for key, list := range c.byKey {
 		slices.SortStableFunc(list, func(a, b capture) int { return cmp.Compare(a.date, b.date) })
+		if unchanged := func(c capture) bool { return c.kind == notModified }; slices.ContainsFunc(list, unchanged) {
+			c.whole[key] = slices.DeleteFunc(slices.Clone(list), unchanged)
+		}
 	}
 }
 
@@ -219,7 +223,7 @@ func (c *captures) move(a answered, how asked) {
 		return
 	}
 	list := c.byKey[a.key]
-	for i, one := range list {
+	for i, one := range slices.Backward(list) { // it came not long ago
 		if one.place == a.at {
 			if list = slices.Delete(list, i, i+1); len(list) == 0 {
 				delete(c.byKey, a.key)

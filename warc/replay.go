@@ -1,6 +1,7 @@
 package warc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // a key of the index, and no protection
 	"errors"
@@ -192,21 +193,30 @@ func (r *Replay) take(req *tegenaria.Request, key string, found []capture) captu
 	if c.kind != notModified || isConditional(req) {
 		return c
 	}
-	whole := slices.DeleteFunc(slices.Clone(found), func(c capture) bool { return c.kind == notModified })
+	whole := r.index.whole[key]
 	if len(whole) == 0 {
 		return c
 	}
 	return whole[nearest(whole, c.date)]
 }
 
-// nearest returns the capture that is nearest to a time, of those that are sorted by time.
-func nearest(found []capture, date int64) (best int) {
-	for i, c := range found {
-		if distance(c.date, date) < distance(found[best].date, date) {
-			best = i
-		}
+// nearest returns the capture that is nearest to a time, of those that are sorted by time; of two equally near ones the first.
+func nearest(found []capture, date int64) int {
+	after := firstSince(found, date)
+	if after == 0 {
+		return 0
 	}
-	return best
+	before := firstSince(found, found[after-1].date)
+	if after < len(found) && distance(found[after].date, date) < distance(found[before].date, date) {
+		return after
+	}
+	return before
+}
+
+// firstSince returns the first capture that is not before a time.
+func firstSince(found []capture, date int64) int {
+	i, _ := slices.BinarySearchFunc(found, date, func(c capture, date int64) int { return cmp.Compare(c.date, date) })
+	return i
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
