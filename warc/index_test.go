@@ -350,11 +350,7 @@ func FuzzPackage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		name := filepath.Join(t.TempDir(), "x.wacz")
 		writeFile(t, name, data)
-		if replay, err := warc.Open(name); err == nil {
-			if err := replay.Close(t.Context(), ""); err != nil {
-				t.Error(err)
-			}
-		}
+		_, _ = warc.Open(name)
 		_ = warc.Verify(name)
 		var first, second bytes.Buffer
 		if _, err := warc.Index(&first, name); err == nil {

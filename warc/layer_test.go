@@ -30,14 +30,13 @@ func create(t testing.TB, path string, o warc.Options) *warc.Archive {
 	return archive
 }
 
-// open opens an archive until the test ends.
+// open opens an archive.
 func open(t testing.TB, path string) *warc.Replay {
 	t.Helper()
 	replay, err := warc.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { replay.Close(context.Background(), "") })
 	return replay
 }
 
@@ -406,7 +405,6 @@ func TestWhichRecordAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer near.Close(t.Context(), "")
 		for range 2 {
 			if got := ask(near, "http://a.test/", "GET"); got != want {
 				t.Errorf("%q, want %q", got, want)
