@@ -211,6 +211,9 @@ func TestRevisits(t *testing.T) {
 	if got := check(t, path); got != "metadata=2 response=1 revisit=1 warcinfo=1\n" {
 		t.Error(got)
 	}
+	if r, _ := recordOf(t, path, "revisit"); r.Header.Get("WARC-Truncated") != "length" {
+		t.Errorf("a record without its body says %+v", r.Header)
+	}
 	replay := open(t, path)
 	resp, err := replay.Answer(tegenaria.NewContext(tegenaria.NewRequest("http://a.test/2", "GET", nil)))
 	if err != nil || len(resp.Bytes()) != 1200 {

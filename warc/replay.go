@@ -233,7 +233,11 @@ func (r *Replay) respond(ctx *tegenaria.Context, c capture) (*tegenaria.Response
 		return nil, failureOf(ctx.Request.Url, one)
 	}
 	status, header, body, err := readHTTP(one.Block)
-	if err != nil {
+	bare := c.kind != whole && one.Header.Get("Content-Length") == "0" // a revisit need not have a block (ISO 28500 §6.7)
+	switch {
+	case bare && c.kind == notModified:
+		status, header = http.StatusNotModified, make(http.Header)
+	case err != nil && !bare:
 		return nil, r.damaged(c.place, err)
 	}
 	if c.kind == identical {
@@ -246,14 +250,20 @@ func (r *Replay) respond(ctx *tegenaria.Context, c capture) (*tegenaria.Response
 			return nil, err
 		}
 		defer done()
-		if _, _, body, err = readHTTP(origin.Block); err != nil {
+		originStatus, originHeader, originBody, err := readHTTP(origin.Block)
+		if err != nil {
 			return nil, r.damaged(p, err)
 		}
+		if body = originBody; bare {
+			status, header = originStatus, originHeader
+		}
+		dropCodings(header, body)
 	}
-	if c.kind == notModified || methodOf(ctx.Request) == http.MethodHead {
-		body = nil
-	} else if c.cut {
-		body = io.MultiReader(body, cutOff{})
+	switch {
+	case c.kind == notModified || methodOf(ctx.Request) == http.MethodHead:
+		return ctx.Respond(status, header, nil)
+	case c.cut:
+		return ctx.Respond(status, header, io.MultiReader(body, cutOff{}))
 	}
 	return ctx.Respond(status, header, body)
 }
