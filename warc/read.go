@@ -101,7 +101,7 @@ func (r *reader) back() {
 // How many bytes are read again: so many for each byte of the file, and so many beside.
 const (
 	againRate = 4
-	againFree = 16 << 20
+	againFree = 4 << 20
 )
 
 // findAtOnce is how many bytes are looked at.
