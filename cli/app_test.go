@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cli"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // nowhere answers every request without a network.
@@ -198,6 +200,8 @@ func TestHostileSettings(t *testing.T) {
 		"dashes": strings.Repeat("- ", 30_000),
 		"keys":   strings.Repeat("a: ", 20_000),
 		"steep":  steep(300),
+		"empty":  "a: |\n" + strings.Repeat("\n", 65_000),
+		"blank":  "a: >\n  x\n" + strings.Repeat(" \r", 32_000),
 		"binary": "\x00\xff\xfe\x01: \x02",
 		"alias":  "a: &a [x,x]\nb: &b [*a,*a]\nallowed_domains: [*b,*b]\n",
 		"list":   "- a\n- b\n",
@@ -233,6 +237,13 @@ func FuzzSettings(f *testing.F) {
 	f.Add("? [a]\n: b\n")
 	app := offline(titles("shop", 1))
 	f.Fuzz(func(t *testing.T, text string) {
+		deep.Growth(t, deep.Stretched([]byte(text)), func(text []byte) {
+			path := filepath.Join(t.TempDir(), "settings.yaml")
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			app.Run(t.Context(), []string{"settings", "shop", "--config", path}, nil, io.Discard, io.Discard)
+		})
 		path := filepath.Join(t.TempDir(), "settings.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -106,15 +106,22 @@ func fromFiles(entries []entry, dir string) ([]entry, error) {
 	return entries, errors.Join(errs...)
 }
 
-// The parser takes quadratic time for what lies in each other, and for one line that opens much. No settings file needs this.
+// The parser takes quadratic time for what lies in each other, for one line that opens much, and for empty lines in a row. No settings
+// file needs this.
 const (
 	mostNested  = 50  // brackets that are open
 	mostOpening = 200 // marks of lists, keys and values in a line
+	mostEmpty   = 500 // empty lines in a row
 )
 
-// tooNested returns the number of a line that the parser would take too long for, 0 if there is none.
-func tooNested(text string) int {
-	open, number := 0, 0
+const (
+	nested     = "too much lies in each other here"
+	emptyLines = "more than 500 empty lines in a row end here; leave them out"
+)
+
+// tooSlow returns the number of a line that the parser would take too long for, and why; 0 if there is none.
+func tooSlow(text string) (number int, why string) {
+	open, ends := 0, 0
 	for line := range strings.Lines(text) {
 		number++
 		for _, c := range []byte(line) {
@@ -124,21 +131,31 @@ func tooNested(text string) int {
 			case ']', '}':
 				open = max(open-1, 0)
 			}
-			if open > mostNested {
-				return number
+			switch c {
+			case '\r', '\n': // a line may end with both
+				ends++
+			case ' ', '\t':
+			default:
+				ends = 0
+			}
+			switch {
+			case open > mostNested:
+				return number, nested
+			case ends > 2*mostEmpty:
+				return number, emptyLines
 			}
 		}
 		if strings.Count(line, "- ")+strings.Count(line, "? ")+strings.Count(line, ": ")+strings.Count(line, "-\t")+strings.Count(line, "!")+strings.Count(line, "&") > mostOpening {
-			return number
+			return number, nested
 		}
 	}
-	return 0
+	return 0, ""
 }
 
 // parseSettings reads the text of a settings file called name: the scalars and lists in it, with the names of the mappings around them.
 func parseSettings(name string, text []byte) ([]entry, error) {
-	if line := tooNested(string(text)); line > 0 {
-		return nil, fmt.Errorf("%s:%d: too much lies in each other here", name, line)
+	if line, why := tooSlow(string(text)); line > 0 {
+		return nil, fmt.Errorf("%s:%d: %s", name, line, why)
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {

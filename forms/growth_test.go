@@ -66,7 +66,7 @@ func FuzzGrowth(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, part, tail string) {
-		deep.Growth(t, part, tail, func(page []byte) {
+		deep.Growth(t, deep.Repeated(part, tail), func(page []byte) {
 			nodes := selector.Parse(append([]byte("<form>"), page...)).CSS("form").Nodes()
 			if len(nodes) == 0 {
 				return

@@ -69,7 +69,7 @@ func FuzzGrowth(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, part, tail string) {
-		deep.Growth(t, part, tail, func(page []byte) {
+		deep.Growth(t, deep.Repeated(part, tail), func(page []byte) {
 			doc, err := html.Parse(page)
 			if err != nil {
 				return

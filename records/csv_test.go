@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/records"
 )
 
@@ -137,6 +138,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
+		deep.Growth(t, deep.Stretched([]byte(body)), readAll(records.CSV(records.Dialect{Header: []string{}, Ragged: true})))
 		format := records.CSV(records.Dialect{Header: []string{}}, records.MaxRecord(1<<10))
 		var got [][]string
 		var failed error

@@ -1,14 +1,17 @@
 package records_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/records"
 )
 
@@ -172,6 +175,11 @@ func FuzzFeed(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
+		deep.Growth(t, deep.Stretched([]byte(body)), func(body []byte) {
+			_, entries := records.ReadFeed(bytes.NewReader(body), page)
+			for range entries {
+			}
+		})
 		feed, entries := records.ReadFeed(iotest.HalfReader(strings.NewReader(body)), page, records.MaxRecord(1<<16))
 		var all []string
 		ended := false
@@ -200,4 +208,23 @@ func FuzzFeed(f *testing.F) {
 			t.Errorf("%d records, and %d when the pieces are larger", len(all), again)
 		}
 	})
+}
+
+// Entries with many bases around them have the innermost one, which depends on all others.
+func TestFeedBases(t *testing.T) {
+	const levels, entries = 300, 100
+	text := `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat(`<x xml:base="a/">`, levels) + strings.Repeat("<entry><link href='b'/></entry>", entries) +
+		"</x><entry><link href='b'/></entry><x xml:base='c/'><entry><link href='b'/></entry>"
+	deep := "http://a.test/" + strings.Repeat("a/", levels-1)
+	want := append(slices.Repeat([]string{deep + "a/b"}, entries), deep+"b", deep+"c/b")
+	_, all := records.ReadFeed(strings.NewReader(text), records.Source{URL: "http://a.test/"})
+	var got []string
+	for entry, err := range all {
+		if err == nil { // the last one says that the document breaks off
+			got = append(got, entry.URL)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d entries: %q", len(got), got[max(len(got)-2, 0):])
+	}
 }

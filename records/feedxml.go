@@ -126,6 +126,13 @@ type feedDocument struct {
 	*feedReader
 	isAtom bool
 	root   string
+	bases  map[baseKey]*urlx.Base // of the elements that were read last: many entries have the same ones around them
+}
+
+// baseKey is what the base of an element depends on.
+type baseKey struct {
+	outside *urlx.Base
+	ref     string
 }
 
 // head reads what the feed says about itself: all of it but its entries.
@@ -187,10 +194,21 @@ func (d *feedDocument) baseOf(outside *urlx.Base, n html.Node) *urlx.Base {
 	if !ok {
 		return outside
 	}
-	if base, err := urlx.ParseBase(d.resolve(outside, strings.TrimSpace(ref))); err == nil {
+	key := baseKey{outside, strings.TrimSpace(ref)}
+	base, known := d.bases[key]
+	if known {
 		return base
 	}
-	return outside
+	base, err := urlx.ParseBase(d.resolve(outside, key.ref))
+	if err != nil {
+		base = outside
+	}
+	if d.bases == nil || len(d.bases) == maxLevels {
+		d.bases = make(map[baseKey]*urlx.Base)
+	}
+	key.ref = strings.Clone(key.ref)
+	d.bases[key] = base
+	return base
 }
 
 func baseURL(base *urlx.Base) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/records"
 )
 
@@ -104,6 +105,8 @@ func FuzzJSON(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
+		deep.Growth(t, deep.Stretched([]byte(body)), readAll(records.JSON("")))
+		deep.Growth(t, deep.Stretched([]byte(body)), readAll(records.JSONLines()))
 		var got []string
 		var failed error
 		for v, err := range records.JSON("").Read(iotest.OneByteReader(strings.NewReader(body)), page) {
@@ -137,4 +140,12 @@ func encoded(body string) bool {
 		}
 	}
 	return false
+}
+
+// readAll returns a func that reads a document to its end.
+func readAll[R any](format records.Format[R]) func([]byte) {
+	return func(body []byte) {
+		for range format.Read(bytes.NewReader(body), page) {
+		}
+	}
 }

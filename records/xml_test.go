@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/records"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -107,6 +108,7 @@ func FuzzXML(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
+		deep.Growth(t, deep.Stretched([]byte(body)), readAll(records.XML("p")))
 		var got []string
 		var failed error
 		for s, err := range records.XML("p").Read(iotest.OneByteReader(strings.NewReader(body)), page) {

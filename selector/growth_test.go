@@ -110,7 +110,7 @@ func FuzzGrowth(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, part, tail string) {
-		deep.Growth(t, part, tail, func(page []byte) {
+		deep.Growth(t, deep.Repeated(part, tail), func(page []byte) {
 			doc := selector.Parse(page, selector.URL("http://a.test/"))
 			for _, read := range []func(){
 				func() { doc.CSS("p ~ b, div > i, :has(b), :nth-last-child(2 of .a)") }, func() { doc.Base() },

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/sitemap"
 )
@@ -26,6 +27,10 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("https://a.example/1\nhttps://a.example/2\n"))
 	f.Add(packed([]byte("<urlset/>")))
 	f.Fuzz(func(t *testing.T, body []byte) {
+		deep.Growth(t, deep.Stretched(body), func(body []byte) {
+			for range sitemap.Parse(bytes.NewReader(body), "https://a.example/") {
+			}
+		})
 		const maxURLs, maxBytes = 20, 1 << 16
 		limits := []sitemap.Option{sitemap.MaxURLs(maxURLs), sitemap.MaxBytes(maxBytes)}
 		entries, _, err := readFrom(bytes.NewReader(body), limits...)
@@ -117,6 +122,7 @@ func FuzzParseTime(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		deep.Growth(t, deep.Stretched([]byte(s)), func(s []byte) { _, _ = sitemap.ParseTime(string(s)) })
 		got, err := sitemap.ParseTime(s)
 		want, wantErr := time.Parse(time.RFC3339Nano, s)
 		if wantErr == nil && (err != nil || !got.Equal(want)) {

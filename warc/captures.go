@@ -15,8 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -24,12 +26,15 @@ import (
 //
 //	begin → add each record → end → byKey, originalOf
 type captures struct {
-	byKey    map[string][]capture // by requestKey; sorted by time
-	payloads map[payloadKey]place // of responses, by originalKey
+	byKey   map[string][]capture // by requestKey; sorted by time
+	whole   map[string][]capture // the same without answers that say that nothing has changed, for keys that have some
+	origins []place              // of the bodies of revisits, by capture.origin; file is -1 for one that is not there
 
 	// While the index is made: a request and its response stand close to each other, in either order.
 	asked    recent[asked]
 	answered recent[answered]
+	bodies   map[payloadKey]place // of responses, by each of originalKeys
+	sought   [][]payloadKey       // of revisits, as origins
 }
 
 // place is where a record is.
@@ -42,10 +47,10 @@ type place struct {
 // capture is a record that answers requests.
 type capture struct {
 	place
-	date     int64 // in nanoseconds since 1970
-	kind     captureKind
-	cut      bool // the body broke off
-	original payloadKey
+	date   int64 // in nanoseconds since 1970
+	kind   captureKind
+	cut    bool  // the body broke off
+	origin int32 // of a revisit, in captures.origins
 }
 
 type captureKind uint8
@@ -71,15 +76,28 @@ type answered struct {
 }
 
 func (c *captures) begin() {
-	c.byKey = make(map[string][]capture)
-	c.payloads = make(map[payloadKey]place)
+	c.byKey, c.whole = make(map[string][]capture), make(map[string][]capture)
+	c.bodies = make(map[payloadKey]place)
 }
 
 // end makes the index ready.
 func (c *captures) end() {
-	c.asked, c.answered = recent[asked]{}, recent[answered]{}
-	for _, list := range c.byKey {
+	c.origins = make([]place, len(c.sought))
+	for i, keys := range c.sought {
+		c.origins[i].file = -1
+		for _, key := range keys {
+			if p, ok := c.bodies[key]; ok {
+				c.origins[i] = p
+				break
+			}
+		}
+	}
+	c.asked, c.answered, c.bodies, c.sought = recent[asked]{}, recent[answered]{}, nil, nil
+	for key, list := range c.byKey {
 		slices.SortStableFunc(list, func(a, b capture) int { return cmp.Compare(a.date, b.date) })
+		if unchanged := func(c capture) bool { return c.kind == notModified }; slices.ContainsFunc(list, unchanged) {
+			c.whole[key] = slices.DeleteFunc(slices.Clone(list), unchanged)
+		}
 	}
 }
 
@@ -124,12 +142,12 @@ func (c *captures) add(r *Record, file int) error {
 		if !strings.HasPrefix(url, "http") {
 			return nil
 		}
-		c.remember(r, one)
-		switch r.Header.Get("WARC-Truncated") {
-		case "", "length":
-		default:
-			one.cut = true
+		for _, key := range originalKeys(r.Header.Get("WARC-Record-ID"), r.Header.Get("WARC-Payload-Digest"), r.URL(), r.Header.Get("WARC-Date")) {
+			if _, known := c.bodies[key]; !known {
+				c.bodies[key] = one.place
+			}
 		}
+		one.cut = isCut(r)
 	case "resource":
 		if !strings.HasPrefix(url, "http") {
 			return nil
@@ -139,7 +157,8 @@ func (c *captures) add(r *Record, file int) error {
 		if strings.Contains(r.Header.Get("WARC-Profile"), "not-modified") {
 			one.kind = notModified
 		}
-		one.original = originalKey(r.Header.Get("WARC-Payload-Digest"), r.Header.Get("WARC-Refers-To-Target-URI"), r.Header.Get("WARC-Refers-To-Date"))
+		one.cut, one.origin = isCut(r), int32(len(c.sought))
+		c.sought = append(c.sought, originalKeys(r.Header.Get("WARC-Refers-To"), r.Header.Get("WARC-Payload-Digest"), r.Header.Get("WARC-Refers-To-Target-URI"), r.Header.Get("WARC-Refers-To-Date")))
 	case "metadata":
 		return c.failure(r, one)
 	default:
@@ -159,28 +178,34 @@ func (c *captures) add(r *Record, file int) error {
 	return nil
 }
 
-// remember notes where the body of a response is.
-func (c *captures) remember(r *Record, one capture) {
-	key := originalKey(r.Header.Get("WARC-Payload-Digest"), r.URL(), r.Header.Get("WARC-Date"))
-	if _, known := c.payloads[key]; !known {
-		c.payloads[key] = one.place
-	}
+// isCut reports whether the body of a record broke off. "length" is a limit of the one who wrote it, or a revisit without its body.
+func isCut(r *Record) bool {
+	why := r.Header.Get("WARC-Truncated")
+	return why != "" && why != "length"
 }
 
-// originalKey is what the body of a revisit is found by: its digest, or if it has none the response that it refers to.
-func originalKey(digest, url, date string) (k payloadKey) {
-	if digest == "" {
-		digest = targetOf(url) + " " + date
+// originalKeys is what the body of a revisit is found by, the best one first: the id of the response, its digest, or its URL and date.
+func originalKeys(id, digest, url, date string) (keys []payloadKey) {
+	add := func(kind, text string) {
+		sum := sha1.Sum([]byte(kind + text)) //nolint:gosec // a key of the index, and no protection
+		keys = append(keys, payloadKey(sum[:len(payloadKey{})]))
 	}
-	sum := sha1.Sum([]byte(strings.ToLower(digest))) //nolint:gosec // a key of the index, and no protection
-	copy(k[:], sum[:])
-	return k
+	if id != "" {
+		add("id ", id)
+	}
+	if digest != "" {
+		add("digest ", strings.ToLower(digest))
+	}
+	if url != "" && date != "" {
+		add("url ", targetOf(url)+" "+date)
+	}
+	return keys
 }
 
 // originalOf returns where the body of a revisit is.
 func (c *captures) originalOf(revisit capture) (place, bool) {
-	p, ok := c.payloads[revisit.original]
-	return p, ok
+	p := c.origins[revisit.origin]
+	return p, p.file >= 0
 }
 
 // request notes how a response was asked for.
@@ -219,7 +244,7 @@ func (c *captures) move(a answered, how asked) {
 		return
 	}
 	list := c.byKey[a.key]
-	for i, one := range list {
+	for i, one := range slices.Backward(list) { // it came not long ago
 		if one.place == a.at {
 			if list = slices.Delete(list, i, i+1); len(list) == 0 {
 				delete(c.byKey, a.key)
@@ -273,8 +298,8 @@ func fieldsOf(block io.Reader) textproto.MIMEHeader {
 const mostHeader = 1 << 20
 
 // readHTTP reads the header of a response, and returns its body without transfer coding. It takes what is in the wild: lines that are no fields
-// are left out, and a chunked body may have lost its chunks.
-func readHTTP(block io.Reader) (status int, header http.Header, body io.Reader, err error) {
+// are left out, and a body may have lost the chunks or the content codings that its header names.
+func readHTTP(block io.Reader) (status int, header http.Header, body *bufio.Reader, err error) {
 	limited := &io.LimitedReader{R: block, N: mostHeader}
 	from := bufio.NewReaderSize(limited, 32<<10)
 	line, err := from.ReadString('\n')
@@ -307,18 +332,93 @@ func readHTTP(block io.Reader) (status int, header http.Header, body io.Reader, 
 	chunked := strings.Contains(strings.ToLower(header.Get("Transfer-Encoding")), "chunked")
 	header.Del("Transfer-Encoding")
 	if chunked && hasChunks(from) {
-		return status, header, httputil.NewChunkedReader(from), nil
+		from = bufio.NewReaderSize(httputil.NewChunkedReader(from), bodyAtOnce)
 	}
+	dropCodings(header, from)
 	return status, header, from, nil
 }
 
-// hasChunks reports whether a body begins with the size of a chunk.
+// bodyAtOnce is how much of a body is looked at.
+const bodyAtOnce = 32 << 10
+
+// hasChunks reports whether a body begins with a chunk, as far as it can be seen: other programs keep the field and remove the chunks.
 func hasChunks(from *bufio.Reader) bool {
-	begin, _ := from.Peek(20)
-	line, _, ok := bytes.Cut(begin, []byte("\r\n"))
-	size, _, _ := bytes.Cut(line, []byte(";"))
-	_, err := strconv.ParseUint(strings.TrimSpace(string(size)), 16, 63)
-	return ok && err == nil
+	begin, _ := from.Peek(bodyAtOnce)
+	line, data, ok := bytes.Cut(begin, []byte("\r\n"))
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseUint(strings.TrimSpace(string(digits)), 16, 63)
+	if !ok || err != nil || size == 0 || size >= uint64(len(data)) {
+		return ok && err == nil
+	}
+	return bytes.HasPrefix([]byte("\r\n"), data[size:min(size+2, uint64(len(data)))])
+}
+
+// dropCodings removes the content codings from a header that the body does not have: other programs keep the field and decode the body.
+func dropCodings(header http.Header, body *bufio.Reader) {
+	named := strings.Join(header.Values("Content-Encoding"), ",")
+	begin, _ := body.Peek(bodyAtOnce)
+	if named == "" || len(begin) == 0 {
+		return
+	}
+	codings := strings.Split(named, ",")
+	n := len(codings)
+	for n > 0 && !hasCoding(codings[n-1], begin) {
+		n--
+	}
+	switch n {
+	case len(codings):
+	case 0:
+		header.Del("Content-Encoding")
+		header.Del("Content-Length")
+	default:
+		header.Set("Content-Encoding", strings.Join(codings[:n], ","))
+		header.Del("Content-Length")
+	}
+}
+
+// hasCoding reports whether a body that begins so can have a content coding. gzip and zstd have a mark; the others are tried: a body does
+// not have them if not even its first block can be decoded, or if it cannot be decoded to its end and is text. A coding that is not known stays.
+func hasCoding(coding string, begin []byte) bool {
+	switch strings.ToLower(strings.TrimSpace(coding)) {
+	case "gzip", "x-gzip":
+		return isPrefix(begin, gzipMagic)
+	case "zstd":
+		return isPrefix(begin, zstdMagic) || isExtra(begin[:min(len(begin), 4)])
+	case "br", "deflate":
+	default:
+		return true
+	}
+	decoder, err := httpx.NewReader([]string{coding}, bytes.NewReader(begin), httpx.Limits{Ratio: -1, Decoded: 1 << 20})
+	if err != nil {
+		return true
+	}
+	defer decoder.Close()
+	n, err := io.Copy(io.Discard, decoder)
+	corrupt := (*httpx.CorruptError)(nil)
+	switch {
+	case err == nil, n >= int64(len(begin)): // begin may be less than the body: the decoder may miss the rest
+		return true
+	case n == 0 && errors.As(err, &corrupt):
+		return false
+	}
+	return !isText(begin)
+}
+
+// isPrefix reports whether bytes begin with a mark, as far as they go.
+func isPrefix(begin, mark []byte) bool {
+	n := min(len(begin), len(mark))
+	return bytes.Equal(begin[:n], mark[:n])
+}
+
+// isText reports whether bytes are text in UTF-8, of which the last character may be cut.
+func isText(begin []byte) bool {
+	for i := 0; i < utf8.UTFMax && len(begin) > 0; i++ {
+		if utf8.Valid(begin) {
+			return bytes.IndexByte(begin, 0) < 0
+		}
+		begin = begin[:len(begin)-1]
+	}
+	return false
 }
 
 // recent remembers the last things by a name.

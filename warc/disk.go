@@ -32,11 +32,14 @@ type file interface {
 	Sync() error
 }
 
+// fileMode keeps archives from other users: the headers of requests are in them, with cookies and credentials.
+const fileMode = 0o600
+
 // disk is the operating system's file system.
 type disk struct{}
 
 func (disk) Create(name string) (file, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return nil, err
 	}

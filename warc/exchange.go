@@ -253,6 +253,9 @@ func (x *exchange) answer(f *facts, status int, size int64, truncated string) (d
 	case status == http.StatusNotModified && size == 0:
 		r.kind = "revisit"
 		r.fields = append(r.fields, field{"WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/server-not-modified"})
+		if truncated != "" {
+			r.fields = append(r.fields, field{"WARC-Truncated", truncated})
+		}
 		r.digest = x.archive.digests.of(head)
 		return done, x.pack.write(&x.pieces, &r)
 	case truncated != "":
@@ -265,6 +268,7 @@ func (x *exchange) answer(f *facts, status int, size int64, truncated string) (d
 				field{"WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"},
 				field{"WARC-Refers-To", known.id}, field{"WARC-Refers-To-Target-URI", known.url},
 				field{"WARC-Refers-To-Date", known.date.UTC().Format(stampFormat)},
+				field{"WARC-Truncated", "length"}, // the block has no body
 				field{"WARC-Payload-Digest", payload})
 			r.digest = x.archive.digests.of(head)
 			return recorded{}, x.pack.write(&x.pieces, &r)

@@ -122,3 +122,12 @@ func SortLines(most int, lines []string) (sorted []string, err error) {
 	}))
 	return sorted, errors.Join(err, s.close())
 }
+
+// NearestOf is the place of the capture that is nearest to a time, of captures of these times.
+func NearestOf(dates []int64, date int64) int {
+	found := make([]capture, len(dates))
+	for i := range found {
+		found[i].date = dates[i]
+	}
+	return nearest(found, date)
+}

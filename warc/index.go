@@ -65,9 +65,6 @@ func allSources(paths []string) (list []*source, err error) {
 func indexAll(s *sorter, list []*source, skipped *Skipped, seen func(l *indexLine, header http.Header, body io.Reader)) error {
 	for _, file := range list {
 		if err := indexFile(s, file, skipped, seen); err != nil {
-			return errors.Join(err, file.close())
-		}
-		if err := file.close(); err != nil {
 			return err
 		}
 	}
@@ -154,13 +151,13 @@ func indexFile(s *sorter, file *source, skipped *Skipped, seen func(l *indexLine
 		open = nil
 		return p.add(l)
 	}
-	for r, err := range file.records() {
+	err := file.each(func(r *Record, err error) error {
 		if err != nil {
 			if open != nil && before.Length == 0 {
 				open = nil // it is the damaged one
 			}
 			skipped.note(file.name, err)
-			continue
+			return nil
 		}
 		if err := end(); err != nil {
 			return err
@@ -168,12 +165,16 @@ func indexFile(s *sorter, file *source, skipped *Skipped, seen func(l *indexLine
 		l, err := lineOf(r, seen)
 		if err != nil {
 			skipped.note(file.name, fmt.Errorf("the record at byte %d: %w", r.Offset, err))
-			continue
+			return nil
 		}
 		l.File = file.base()
 		open, before = l, r
+		return nil
+	})
+	if err == nil {
+		err = end()
 	}
-	if err := end(); err != nil {
+	if err != nil {
 		return err
 	}
 	return p.add(nil)

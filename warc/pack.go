@@ -96,7 +96,7 @@ func (p *bundler) pack(name string, files []string) (err error) {
 	if err != nil {
 		return err
 	}
-	file, err := os.Create(name + packEnding)
+	file, err := os.OpenFile(name+packEnding, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
 	}
@@ -150,11 +150,11 @@ func rename(from, to string) error {
 
 // copyArchive adds a WARC file as it is, so that a reader can go to any record of it.
 func (p *bundler) copyArchive(s *source) error {
-	file, err := s.open()
+	file, err := os.Open(s.name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.add(archiveDir+s.base(), zip.Store, s.section(file, 0)), s.close())
+	return errors.Join(p.add(archiveDir+s.base(), zip.Store, s.section(file, 0)), file.Close())
 }
 
 // add adds a part and notes its digest.

@@ -154,9 +154,10 @@ func (f *fields) String() string {
 	return strings.Join(parts, "&")
 }
 
-func formEncode(s string) string {
-	return strings.NewReplacer("~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
-}
+// formEscapes is where forms are encoded otherwise than by package url.
+var formEscapes = strings.NewReplacer("~", "%7E", "%2A", "*")
+
+func formEncode(s string) string { return formEscapes.Replace(url.QueryEscape(s)) }
 
 // jsonQuery writes the values of JSON as a query, each by the name of the closest object; empty ones are left out. Of what is no JSON the error
 // comes with what stands before.
@@ -216,12 +217,15 @@ func numberText(n json.Number) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
+// mostBoundary is how long the boundary of a form may be (RFC 2046 §5.1.1). The time for a search grows with its length.
+const mostBoundary = 70
+
 var partName = regexp.MustCompile(`(?i)name="([^"]+)"\r\n\r\n([^\r\n]*)`)
 
 // partsQuery writes the fields of a form with several parts as a query.
 func partsQuery(mediaType string, body []byte) string {
 	_, boundary, ok := strings.Cut(mediaType, "boundary=")
-	if !ok || boundary == "" {
+	if !ok || boundary == "" || len(boundary) > mostBoundary {
 		return ""
 	}
 	between, err := regexp.Compile("(?i)-*" + regexp.QuoteMeta(boundary) + "-*")

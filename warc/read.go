@@ -82,7 +82,11 @@ func (r *reader) find() bool {
 // bounded, since a file can be made so that each of its bytes is the beginning of a long record that is damaged.
 func (r *reader) back() {
 	again := r.from.n - r.begin
-	if r.seeker == nil || again == 0 || again > r.again {
+	if r.furthest = max(r.furthest, r.from.n); again == 0 {
+		return
+	}
+	again += int64(r.from.r.Size()) // which is filled again
+	if r.seeker == nil || r.again+again > againFree+againRate*r.furthest {
 		return
 	}
 	if _, err := r.seeker.Seek(r.start+r.begin, io.SeekStart); err != nil {
@@ -91,11 +95,14 @@ func (r *reader) back() {
 	}
 	r.from.r.Reset(r.seeker)
 	r.from.n = r.begin
-	r.again -= again
+	r.again += again
 }
 
-// mostAgain is how many bytes are read again.
-const mostAgain = 256 << 20
+// How many bytes are read again: so many for each byte of the file, and so many beside.
+const (
+	againRate = 4
+	againFree = 4 << 20
+)
 
 // findAtOnce is how many bytes are looked at.
 const findAtOnce = 4096
@@ -124,7 +131,9 @@ type reader struct {
 
 	seeker io.ReadSeeker // what is read, nil if it cannot go back
 	start  int64         // where it began
-	again  int64         // bytes that may be read again
+
+	again    int64 // bytes that were read again
+	furthest int64 // where reading came to before it went back
 }
 
 // newReader makes a reader that reads so many bytes at once. It is to be reset.
@@ -134,7 +143,7 @@ func newReader(size int) *reader { return &reader{from: &counting{r: bufio.NewRe
 func (r *reader) reset(from io.Reader) {
 	r.from.r.Reset(from)
 	r.from.n, r.from.err, r.more, r.dict = 0, nil, false, nil
-	r.seeker, r.again = nil, mostAgain
+	r.seeker, r.again, r.furthest = nil, 0, 0
 	if seeker, ok := from.(io.ReadSeeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil {
 			r.seeker, r.start = seeker, start
@@ -284,19 +293,26 @@ func (r *reader) header() (*Record, int64, error) {
 		return nil, 0, fmt.Errorf("it begins with %.40q, and not with WARC/", first)
 	}
 	one := &Record{Version: version}
+	var continued []byte // the value of the last field, if it has several lines
 	for {
 		text, err := line()
 		if err != nil {
 			return nil, 0, err
 		}
+		last := len(one.Header) - 1
+		if text != "" && (text[0] == ' ' || text[0] == '\t') {
+			if last >= 0 && continued == nil {
+				continued = []byte(one.Header[last].Value)
+			}
+			continued = append(append(continued, ' '), strings.TrimSpace(text)...)
+			continue
+		}
+		if last >= 0 && continued != nil {
+			one.Header[last].Value = string(continued)
+		}
+		continued = nil
 		if text == "" {
 			break
-		}
-		if text[0] == ' ' || text[0] == '\t' { // goes on from the line before
-			if n := len(one.Header); n > 0 {
-				one.Header[n-1].Value += " " + strings.TrimSpace(text)
-			}
-			continue
 		}
 		if name, value, ok := strings.Cut(text, ":"); ok {
 			one.Header = append(one.Header, Field{strings.TrimSpace(name), strings.TrimSpace(value)})
@@ -315,6 +331,9 @@ func (r *reader) skip(one *Record) error {
 	n, err := io.Copy(io.Discard, r.block)
 	if err == nil && n < left {
 		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && r.text == r.from.r {
+		r.from.n += r.size - r.block.N // so that it is known how far back the record begins
 	}
 	if err == nil {
 		if r.used += r.size; r.text == r.from.r {

@@ -107,6 +107,13 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(packedWith(f, true, pageRecord("http://a.test/", "a")))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		deep.Growth(t, deep.Stretched(data), func(data []byte) {
+			for r, err := range warc.Read(bytes.NewReader(data)) {
+				if err == nil {
+					_, _ = io.Copy(io.Discard, r.Block)
+				}
+			}
+		})
 		end := int64(0)
 		for r, err := range warc.Read(bytes.NewReader(data)) {
 			if err != nil {

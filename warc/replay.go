@@ -1,12 +1,13 @@
 package warc
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha1" //nolint:gosec // a key of the index, and no protection
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +39,6 @@ type Replay struct {
 var (
 	_ tegenaria.Downloader = (*Replay)(nil)
 	_ tegenaria.Answerer   = (*Replay)(nil)
-	_ tegenaria.Closer     = (*Replay)(nil)
 )
 
 // ReplayOption changes how an archive is replayed.
@@ -48,7 +48,8 @@ type ReplayOption func(*Replay)
 func Nearest(t time.Time) ReplayOption { return func(r *Replay) { r.near = t } }
 
 // Open reads the list of records of an archive: a file, or a folder with files whose names contain .warc or end in .wacz. It takes
-// memory for each record, about 200 bytes and its URL. Records that cannot be read are skipped, see [Replay.Skipped].
+// memory for each record, about 200 bytes and its URL. Records that cannot be read are skipped, see [Replay.Skipped]; a file that cannot
+// be opened, or not read to its end, is an error. Files are open only while something is read from them.
 func Open(path string, opts ...ReplayOption) (*Replay, error) {
 	r := &Replay{turns: make(map[string]int)}
 	for _, opt := range opts {
@@ -61,23 +62,26 @@ func Open(path string, opts ...ReplayOption) (*Replay, error) {
 	r.files = files
 	r.index.begin()
 	for i, s := range files {
-		for one, err := range s.records() {
+		err := s.each(func(one *Record, err error) error {
 			if err == nil {
 				err = r.index.add(one, i)
 			}
 			if err == nil {
-				continue
+				return nil
 			}
 			if r.skipped++; r.first == nil {
 				r.first = fmt.Errorf("%s: %w", s.name, err)
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("warc: opening an archive: %w", err)
 		}
 	}
-	err = r.closeFiles()
 	if r.index.end(); len(r.index.byKey) == 0 {
-		return nil, errors.Join(fmt.Errorf("warc: the archive %s has no response", path), r.first, err)
+		return nil, errors.Join(fmt.Errorf("warc: the archive %s has no response", path), r.first)
 	}
-	return r, err
+	return r, nil
 }
 
 // Skipped returns how many records could not be read, and why the first one could not.
@@ -118,16 +122,6 @@ func (r *Replay) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
 }
 
-// Close closes the files. They are opened again if another run asks for something.
-func (r *Replay) Close(context.Context, string) error { return r.closeFiles() }
-
-func (r *Replay) closeFiles() (err error) {
-	for _, s := range r.files {
-		err = errors.Join(err, s.close())
-	}
-	return err
-}
-
 // Layer answers requests that the archive has and passes on the others: give it to [tegenaria.EngineWithDownloaderLayers].
 func (r *Replay) Layer(next tegenaria.Downloader) tegenaria.Downloader {
 	return &replayLayer{next, r}
@@ -157,9 +151,6 @@ func (l *replayLayer) Download(ctx *tegenaria.Context, result chan<- *tegenaria.
 	}
 	l.Downloader.Download(ctx, result)
 }
-
-// Close closes the files of the archive.
-func (l *replayLayer) Close(context.Context, string) error { return l.replay.closeFiles() }
 
 // find returns what the archive has of a request, by time, and its key.
 func (r *Replay) find(req *tegenaria.Request) (key string, found []capture) {
@@ -192,21 +183,30 @@ func (r *Replay) take(req *tegenaria.Request, key string, found []capture) captu
 	if c.kind != notModified || isConditional(req) {
 		return c
 	}
-	whole := slices.DeleteFunc(slices.Clone(found), func(c capture) bool { return c.kind == notModified })
+	whole := r.index.whole[key]
 	if len(whole) == 0 {
 		return c
 	}
 	return whole[nearest(whole, c.date)]
 }
 
-// nearest returns the capture that is nearest to a time, of those that are sorted by time.
-func nearest(found []capture, date int64) (best int) {
-	for i, c := range found {
-		if distance(c.date, date) < distance(found[best].date, date) {
-			best = i
-		}
+// nearest returns the capture that is nearest to a time, of those that are sorted by time; of two equally near ones the first.
+func nearest(found []capture, date int64) int {
+	after := firstSince(found, date)
+	if after == 0 {
+		return 0
 	}
-	return best
+	before := firstSince(found, found[after-1].date)
+	if after < len(found) && distance(found[after].date, date) < distance(found[before].date, date) {
+		return after
+	}
+	return before
+}
+
+// firstSince returns the first capture that is not before a time.
+func firstSince(found []capture, date int64) int {
+	i, _ := slices.BinarySearchFunc(found, date, func(c capture, date int64) int { return cmp.Compare(c.date, date) })
+	return i
 }
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
@@ -233,7 +233,11 @@ func (r *Replay) respond(ctx *tegenaria.Context, c capture) (*tegenaria.Response
 		return nil, failureOf(ctx.Request.Url, one)
 	}
 	status, header, body, err := readHTTP(one.Block)
-	if err != nil {
+	bare := c.kind != whole && one.Header.Get("Content-Length") == "0" // a revisit need not have a block (ISO 28500 §6.7)
+	switch {
+	case bare && c.kind == notModified:
+		status, header = http.StatusNotModified, make(http.Header)
+	case err != nil && !bare:
 		return nil, r.damaged(c.place, err)
 	}
 	if c.kind == identical {
@@ -246,14 +250,20 @@ func (r *Replay) respond(ctx *tegenaria.Context, c capture) (*tegenaria.Response
 			return nil, err
 		}
 		defer done()
-		if _, _, body, err = readHTTP(origin.Block); err != nil {
+		originStatus, originHeader, originBody, err := readHTTP(origin.Block)
+		if err != nil {
 			return nil, r.damaged(p, err)
 		}
+		if body = originBody; bare {
+			status, header = originStatus, originHeader
+		}
+		dropCodings(header, body)
 	}
-	if c.kind == notModified || methodOf(ctx.Request) == http.MethodHead {
-		body = nil
-	} else if c.cut {
-		body = io.MultiReader(body, cutOff{})
+	switch {
+	case c.kind == notModified || methodOf(ctx.Request) == http.MethodHead:
+		return ctx.Respond(status, header, nil)
+	case c.cut:
+		return ctx.Respond(status, header, io.MultiReader(body, cutOff{}))
 	}
 	return ctx.Respond(status, header, body)
 }
@@ -269,10 +279,20 @@ func (r *Replay) open(p place) (one *Record, done func(), err error) {
 	if from == nil {
 		from = newReader(16 << 10)
 	}
-	if one, err = r.files[p.file].at(from, p); err != nil {
+	s := r.files[p.file]
+	file, err := os.Open(s.name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("warc: opening an archive: %w", err)
+	}
+	done = func() {
+		_ = file.Close() // it was read only
+		r.readers.Put(from)
+	}
+	if one, err = s.at(file, from, p); err != nil {
+		done()
 		return nil, nil, r.damaged(p, err)
 	}
-	return one, func() { r.readers.Put(from) }, nil
+	return one, done, nil
 }
 
 func (r *Replay) damaged(p place, err error) error {

@@ -19,7 +19,7 @@ type sorter struct {
 	most  int    // bytes of lines in memory
 	text  []byte // the lines that are in memory
 	lines []span
-	runs  []*os.File
+	runs  [][]*os.File // by how often their lines were merged, so that a line is written a few times, however many there are
 }
 
 // span is where a line is in the text.
@@ -27,7 +27,7 @@ type span struct{ begin, end int }
 
 const (
 	mostLines = 64 << 20 // bytes of lines in memory
-	mostRuns  = 64       // files that are read at the same time
+	mostRuns  = 64       // files that are merged into one
 )
 
 // add adds a line, which does not end in a line feed.
@@ -48,7 +48,7 @@ func (s *sorter) sortMemory() {
 // spill writes the lines in memory to a file.
 func (s *sorter) spill() error {
 	s.sortMemory()
-	err := s.run(func(yield func([]byte) error) error {
+	err := s.run(0, func(yield func([]byte) error) error {
 		for _, l := range s.lines {
 			if err := yield(s.text[l.begin:l.end]); err != nil {
 				return err
@@ -57,21 +57,24 @@ func (s *sorter) spill() error {
 		return nil
 	})
 	s.text, s.lines = s.text[:0], s.lines[:0]
-	if err == nil && len(s.runs) >= mostRuns {
-		old := s.runs
-		s.runs = nil
-		err = errors.Join(s.run(func(yield func([]byte) error) error { return merge(old, yield) }), closeRuns(old))
+	for merged := 0; err == nil && len(s.runs[merged]) >= mostRuns; merged++ {
+		old := s.runs[merged]
+		s.runs[merged] = nil
+		err = errors.Join(s.run(merged+1, func(yield func([]byte) error) error { return merge(old, yield) }), closeRuns(old))
 	}
 	return err
 }
 
-// run makes a temporary file of lines.
-func (s *sorter) run(lines func(yield func([]byte) error) error) error {
+// run makes a temporary file of lines that were merged so often.
+func (s *sorter) run(merged int, lines func(yield func([]byte) error) error) error {
 	file, err := os.CreateTemp("", "warc-index-")
 	if err != nil {
 		return fmt.Errorf("warc: sorting the index: %w", err)
 	}
-	s.runs = append(s.runs, file)
+	if merged == len(s.runs) {
+		s.runs = append(s.runs, nil)
+	}
+	s.runs[merged] = append(s.runs[merged], file)
 	_ = os.Remove(file.Name()) // it goes with the process; where that is not possible, with close
 	out := bufio.NewWriterSize(file, 1<<20)
 	err = lines(func(line []byte) error {
@@ -100,10 +103,10 @@ func (s *sorter) sorted(yield func(line []byte) error) error {
 			return err
 		}
 	}
-	return merge(s.runs, yield)
+	return merge(slices.Concat(s.runs...), yield)
 }
 
-func (s *sorter) close() error { return closeRuns(s.runs) }
+func (s *sorter) close() error { return closeRuns(slices.Concat(s.runs...)) }
 
 func closeRuns(runs []*os.File) (err error) {
 	for _, f := range runs {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"sync"
 )
 
-// source is a file of an archive. It is opened when something is read, and stays open until close.
+// source is a file of an archive. It is open only while something is read: an archive may have more files than a process may open.
 type source struct {
 	name   string
 	member string // of a package, "" for a file that is an archive itself
@@ -23,7 +22,6 @@ type source struct {
 	size   int64  // of the archive; 0: up to the end of the file
 
 	mu    sync.Mutex  // guards the fields below
-	file  *os.File    // nil: closed
 	dict  *dictionary // nil: there is none
 	asked bool        // whether the file has a dictionary
 }
@@ -39,7 +37,10 @@ func sourcesOf(path string) (list []*source, err error) {
 	}
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		base := filepath.Base(name)
-		if err != nil || !d.Type().IsRegular() || !strings.Contains(base, ".warc") && !isPackage(base) || strings.HasPrefix(base, ".") {
+		if err != nil || d.IsDir() || !strings.Contains(base, ".warc") && !isPackage(base) || strings.HasPrefix(base, ".") {
+			return err
+		}
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() { // a link is what it leads to
 			return err
 		}
 		some, err := sourcesOfFile(name)
@@ -68,53 +69,42 @@ func (s *source) section(file *os.File, from int64) *io.SectionReader {
 	return io.NewSectionReader(file, s.begin+from, cmp.Or(s.size, 1<<62)-from)
 }
 
-// open returns the file.
-func (s *source) open() (*os.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file != nil {
-		return s.file, nil
-	}
+// each calls do for all records, with a record or the error of one that cannot be read. The error is that of the file, of which the rest
+// was not read then, or of do.
+func (s *source) each(do func(r *Record, err error) error) (err error) {
 	file, err := os.Open(s.name)
-	if err == nil {
-		s.file = file
-	}
-	return file, err
-}
-
-func (s *source) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file == nil {
-		return nil
-	}
-	file := s.file
-	s.file = nil
-	return file.Close()
-}
-
-// records reads all records.
-func (s *source) records() iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
-		file, err := s.open()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for r, err := range Read(s.section(file, 0)) {
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
-}
-
-// at reads the record at a place by a reader that is not in use.
-func (s *source) at(r *reader, p place) (*Record, error) {
-	file, err := s.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	from := &watched{ReadSeeker: s.section(file, 0)}
+	for r, err := range Read(from) {
+		if from.err != nil {
+			break
+		}
+		if err := do(r, err); err != nil {
+			return err
+		}
+	}
+	return from.err
+}
+
+// watched notes why a file could not be read.
+type watched struct {
+	io.ReadSeeker
+	err error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadSeeker.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
+
+// at reads the record at a place of the open file by a reader that is not in use.
+func (s *source) at(file *os.File, r *reader, p place) (*Record, error) {
 	dict, err := s.dictionary(file)
 	if err != nil {
 		return nil, err

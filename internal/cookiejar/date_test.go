@@ -1,6 +1,7 @@
 package cookiejar_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/conformance"
 	"github.com/tegenaria/tegenaria/internal/cookiejar"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // comment matches the lines that make the file no JSON.
@@ -51,6 +53,11 @@ func FuzzDate(f *testing.F) {
 		f.Add(seed, int64(0))
 	}
 	f.Fuzz(func(t *testing.T, text string, unix int64) {
+		deep.Growth(t, deep.Stretched([]byte(text)), func(text []byte) {
+			from := cookiejar.Origin{Host: "a.example", Path: "/", Secure: true}
+			_, _ = cookiejar.ParseSetCookie("a=b; Expires="+string(text), from, time.Unix(0, 0))
+			_, _ = cookiejar.Read(bytes.NewReader(text))
+		})
 		if date, ok := cookiejar.ParseDate(text); ok {
 			if again, ok := cookiejar.ParseDate(date.Format(http.TimeFormat)); !ok || !again.Equal(date) {
 				t.Fatalf("%q is %s, which reads as %s", text, date, again)

@@ -1,43 +1,95 @@
 package deep
 
 import (
+	"bytes"
 	"flag"
+	"hash/fnv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// Growth is the body of a fuzz target that looks for work that grows with the square of the page. It makes a page of part, repeated,
-// and tail, repeated as often. While the target is fuzzed, it fails if a page of twice the size takes far more than twice the time;
-// otherwise, when only the corpus is run, it reads a small page once.
-func Growth(t *testing.T, part, tail string, read func(page []byte)) {
-	const size = 128 << 10
-	one := len(part) + len(tail)
-	if one == 0 || one > size/64 {
+const (
+	growthSize  = 32 << 10
+	growthTimes = 4
+	// growthMost is how many times as long the longer input may take. Work that grows with the input takes growthTimes
+	// times as long, work that grows with its square takes growthTimes² times as long.
+	growthMost  = 3 * growthTimes
+	growthNoise = 100 * time.Millisecond // what takes less is not judged
+)
+
+// Input makes an input of about that many bytes. A nil Input makes none.
+type Input func(size int) []byte
+
+// Growth is for a fuzz target. While the target explores, it fails if the time that work takes grows with the square of
+// its input. When only the corpus is run, it works on a short input once.
+//
+//	f.Fuzz(func(t *testing.T, data []byte) {
+//		deep.Growth(t, deep.Stretched(data), func(data []byte) { … })
+func Growth(t *testing.T, input Input, work func(data []byte)) {
+	t.Helper()
+	if input == nil {
 		return
 	}
-	page := func(n int) []byte { return []byte(strings.Repeat(part, n) + strings.Repeat(tail, n)) }
-	if f := flag.Lookup("test.fuzz"); f == nil || f.Value.String() == "" {
-		read(page(50))
+	if !exploring() {
+		work(input(1 << 10))
 		return
 	}
-	n := size / one
-	var small, large time.Duration
-	for range 4 { // other work on the machine only ever adds
-		small, large = least(small, page(n), read), least(large, page(2*n), read)
-		if large < 100*time.Millisecond || large < 3*small {
-			return
+	took := func(size int) time.Duration {
+		data := input(size)
+		best := time.Hour
+		for range 3 { // other work on the machine only ever adds
+			from := time.Now()
+			work(data)
+			if best = min(best, time.Since(from)); best < growthNoise {
+				break
+			}
 		}
+		return best
 	}
-	t.Errorf("%q and %q: %d bytes take %v, and twice as many %v", part, tail, n*one, small, large)
+	long := took(growthTimes * growthSize)
+	if long < growthNoise {
+		return
+	}
+	if short := took(growthSize); long > growthMost*short {
+		t.Errorf("%d times the input takes %.1f times as long (%s): %.300q",
+			growthTimes, float64(long)/float64(short), long, input(1))
+	}
 }
 
-// least returns how long it takes to read a page, or the time before if that was shorter.
-func least(before time.Duration, page []byte, read func([]byte)) time.Duration {
-	begin := time.Now()
-	read(page)
-	if took := time.Since(begin); before == 0 || took < before {
-		return took
+// exploring reports whether a fuzz target makes inputs of its own.
+func exploring() bool {
+	f := flag.Lookup("test.fuzz")
+	return f != nil && f.Value.String() != ""
+}
+
+// Repeated makes inputs of part, repeated, and tail, repeated as often: elements that open and close, for example.
+func Repeated(part, tail string) Input {
+	one := len(part) + len(tail)
+	if one == 0 || one > growthSize/16 {
+		return nil
 	}
-	return before
+	return func(size int) []byte {
+		n := max(size/one, 1)
+		return []byte(strings.Repeat(part, n) + strings.Repeat(tail, n))
+	}
+}
+
+// Stretched makes inputs of data, a piece of which is repeated. It makes them of some data alone, since a target gets
+// much of it.
+func Stretched(data []byte) Input {
+	h := fnv.New32a()
+	h.Write(data)
+	random := int(h.Sum32() >> 1)
+	const oneOf = 16
+	if !exploring() || len(data) == 0 || random%oneOf != 0 {
+		return nil
+	}
+	begin := random / oneOf % len(data)
+	end := begin + 1 + random/7%(len(data)-begin)
+	return func(size int) []byte {
+		piece := data[begin:end]
+		long := append(bytes.Clone(data[:begin]), bytes.Repeat(piece, max(size/len(piece), 1))...)
+		return append(long, data[end:]...)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"io"
 	"net/http"
 	"strings"
@@ -169,6 +170,7 @@ func FuzzFraming(f *testing.F) {
 		f.Add([]byte(tt.head+tt.body), tt.method == "HEAD")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, head bool) {
+		deep.Growth(t, deep.Stretched(data), func(data []byte) { _, _, _ = follow("GET", data, 4096) })
 		method := "GET"
 		if head {
 			method = "HEAD"

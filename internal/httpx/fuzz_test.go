@@ -116,6 +116,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint16(3), body)
 	f.Fuzz(func(t *testing.T, chain uint16, body []byte) {
 		codings := [...]string{"gzip", "deflate", "br", "zstd", "x-gzip", "identity"}
+		deep.Growth(t, deep.Stretched(body), func(body []byte) {
+			if r, err := httpx.NewReader([]string{codings[int(chain)%len(codings)]}, bytes.NewReader(body), httpx.Limits{}); err == nil {
+				_, _ = io.Copy(io.Discard, r)
+				r.Close()
+			}
+		})
 		const limit = 256 << 10
 		header := codings[int(chain)%len(codings)]
 		for rest := chain / 6; rest > 0; rest /= 6 {
