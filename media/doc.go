@@ -46,8 +46,9 @@
 // # Pictures
 //
 // With Options.Images the files of tag "image" must be JPEG, PNG, GIF or WebP. The size is read from the header first; a picture with
-// more than Options.Pixels, or that takes more than Options.Memory to decode, is refused before it is decoded. It is decoded to
-// the end, an animation as far as its first frame, so that a picture that is cut or damaged is found. Options.CPU bounds how many are decoded at the same time. Width and height are those that
-// a viewer shows: the orientation that a camera has noted (EXIF) is applied, also to thumbnails and with Options.Convert. An animated picture is
-// kept as it is, and its thumbnails show the first frame; of an animated WebP there are none.
+// more than Options.Pixels, or that takes more than Options.Memory to decode, is refused before it is decoded, and so is a JPEG with more
+// than 100 scans. It is decoded to the end, an animation as far as its first frame, so that a picture that is cut or damaged is found.
+// Options.CPU bounds how many are decoded at the same time, and Options.Time how long one of them may take. Width and height are those that
+// a viewer shows: the orientation that a camera has noted (EXIF) is applied, also to thumbnails and with Options.Convert. An animated picture
+// is kept as it is, and its thumbnails show the first frame; of an animated WebP there are none.
 package media

@@ -60,6 +60,16 @@ func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]b
 	return image.Pt(made.width, made.height), thumbs, h.memory, nil
 }
 
+// Decode decodes a picture within the options' time.
+func Decode(ctx context.Context, o Options, r io.Reader, mediaType string) error {
+	o, err := o.check()
+	if err != nil {
+		return err
+	}
+	_, err = newStudio(&o).decode(ctx, r, mediaType)
+	return err
+}
+
 // NameOf returns the name of a file with a content.
 func NameOf(content []byte) string {
 	_, ending := sniff(content)

@@ -270,7 +270,7 @@ func TestOptions(t *testing.T) {
 	g := newGallery(t)
 	for _, o := range []media.Options{
 		{}, {Dir: "x", Thumbs: map[string]image.Point{"a": {X: 1, Y: 1}}}, {Dir: "x", Convert: media.JPEG}, {Dir: "x", Images: true, Convert: "bmp"},
-		{Dir: "x", Size: -1}, {Dir: "x", Quality: 101}, {Dir: "x", Images: true, Thumbs: map[string]image.Point{"../a": {X: 1, Y: 1}}},
+		{Dir: "x", Size: -1}, {Dir: "x", Time: -1}, {Dir: "x", Quality: 101}, {Dir: "x", Images: true, Thumbs: map[string]image.Point{"../a": {X: 1, Y: 1}}},
 		{Dir: "x", Images: true, Thumbs: map[string]image.Point{"a": {X: 0, Y: 1}}},
 	} {
 		if _, _, err := crawl(t, g.URL, 1, func(int) []any { return nil }, tegenaria.EngineWithPipelines(media.New(o))); err == nil || !strings.Contains(err.Error(), "media: ") {

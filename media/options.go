@@ -27,13 +27,14 @@ type Options struct {
 	Convert Format                 // of pictures: "" keeps them as they came
 	Quality int                    // of JPEG that is written, 1 to 100 (0: 85)
 
-	Size   int64       // largest file, in bytes (0: 256 MiB)
-	Types  []string    // allowed types of content: "application/pdf", "audio/" (nil: all; pictures are never anything else)
-	Min    image.Point // smallest picture
-	Max    image.Point // largest picture (0: no bound)
-	Pixels int         // most pixels of a picture (0: 50,000,000)
-	Memory int64       // for decoding pictures, in bytes, all together (0: 256 MiB)
-	CPU    int         // pictures that are decoded at the same time (0: GOMAXPROCS)
+	Size   int64         // largest file, in bytes (0: 256 MiB)
+	Types  []string      // allowed types of content: "application/pdf", "audio/" (nil: all; pictures are never anything else)
+	Min    image.Point   // smallest picture
+	Max    image.Point   // largest picture (0: no bound)
+	Pixels int           // most pixels of a picture (0: 50,000,000)
+	Memory int64         // for decoding pictures, in bytes, all together (0: 256 MiB)
+	CPU    int           // pictures that are decoded at the same time (0: GOMAXPROCS)
+	Time   time.Duration // that decoding one picture may take (0: 1 minute)
 
 	Fresh    time.Duration // a younger file is not requested again (0: 90 days; negative: each run requests it)
 	Patience time.Duration // how long a Store may fail (0: 5 minutes)
@@ -64,6 +65,7 @@ const (
 	defaultPixels   = 50_000_000
 	defaultMemory   = 256 << 20
 	defaultFresh    = 90 * 24 * time.Hour
+	defaultTime     = time.Minute
 	defaultPatience = 5 * time.Minute
 	defaultPriority = -1000
 	defaultQuality  = 85
@@ -79,6 +81,7 @@ func (o Options) check() (Options, error) {
 	o.Pixels = cmp.Or(o.Pixels, defaultPixels)
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	o.CPU = cmp.Or(o.CPU, runtime.GOMAXPROCS(0))
+	o.Time = cmp.Or(o.Time, defaultTime)
 	o.Fresh = cmp.Or(o.Fresh, defaultFresh)
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	o.Priority = cmp.Or(o.Priority, defaultPriority)
@@ -92,7 +95,7 @@ func (o Options) check() (Options, error) {
 		return o, errors.New("media: Thumbs, Convert, Min and Max need Options.Images")
 	case o.Convert != "" && o.Convert != JPEG && o.Convert != PNG:
 		return o, fmt.Errorf("media: Options.Convert is %q; it can be media.JPEG or media.PNG", o.Convert)
-	case o.Size < 0 || o.Pixels < 0 || o.Memory < 0 || o.CPU < 0 || o.Patience < 0 || o.Min.X < 0 || o.Min.Y < 0 || o.Max.X < 0 || o.Max.Y < 0:
+	case o.Size < 0 || o.Pixels < 0 || o.Memory < 0 || o.CPU < 0 || o.Time < 0 || o.Patience < 0 || o.Min.X < 0 || o.Min.Y < 0 || o.Max.X < 0 || o.Max.Y < 0:
 		return o, errors.New("media: a bound in Options is negative")
 	case o.Quality < 1 || o.Quality > 100:
 		return o, fmt.Errorf("media: Options.Quality is %d; it can be 1 to 100", o.Quality)
