@@ -39,6 +39,12 @@ func chunk(name string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }
 
+// withEXIFofPNG puts an orientation into a PNG.
+func withEXIFofPNG(file []byte, turn byte) []byte {
+	block := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(turn) + "\x00\x00\x00\x00\x00\x00"
+	return append(append(bytes.Clone(file[:33]), chunk("eXIf", []byte(block))...), file[33:]...)
+}
+
 // pngWith returns a gray PNG with a size, an interlace method, and the given zlib stream as its data.
 func pngWith(w, h uint32, interlace byte, data []byte) []byte {
 	size := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)

@@ -83,19 +83,19 @@ func (p *Pipeline) get(ctx *tegenaria.Context, key, kind string, r *tegenaria.Re
 			if known.Result.Status != Failed {
 				known.Result.Status = Kept
 			}
-			return known.Result, nil
+			return p.bounded(kind, known.Result, known.Size), nil
 		}
 	}
 	asks := ok && known.Result.Status != Failed && known.ask(r)
 	e := entry{Recipe: recipe, Run: p.run, Time: p.now()}
-	resp, result, err := p.download(ctx, kind, r)
+	resp, result, err := p.download(ctx, kind, r, &e)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case resp != nil && resp.Status == http.StatusNotModified && asks:
 		result = known.Result
 		result.Status = Unchanged
-		e.Tag, e.Modified = known.Tag, known.Modified
+		e.Size, e.Tag, e.Modified = known.Size, known.Tag, known.Modified
 	case result.Status != Failed:
 		e.Tag, e.Modified = headerOf(resp, "ETag"), headerOf(resp, "Last-Modified")
 	}
@@ -106,7 +106,19 @@ func (p *Pipeline) get(ctx *tegenaria.Context, key, kind string, r *tegenaria.Re
 		return Result{}, p.fail(err)
 	}
 	p.hit("noted")
-	return result, nil
+	return p.bounded(kind, result, e.Size), nil
+}
+
+// bounded returns a result, or the failure of a file that an earlier run has kept and that the options do not allow. The file and its
+// entry stay, for a run that allows it again.
+func (p *Pipeline) bounded(kind string, r Result, size int64) Result {
+	if r.Status == Failed {
+		return r
+	}
+	if err := p.options.refuses(kind, &r, size); err != nil {
+		return Result{URL: r.URL, Status: Failed, Error: err.Error()}
+	}
+	return r
 }
 
 func headerOf(r *tegenaria.Response, name string) string {
@@ -118,8 +130,8 @@ func headerOf(r *tegenaria.Response, name string) string {
 	return ""
 }
 
-// download asks the server. An error means that the run or the item ends.
-func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Request) (*tegenaria.Response, Result, error) {
+// download asks the server, and notes the size of what came. An error means that the run or the item ends.
+func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Request, e *entry) (*tegenaria.Response, Result, error) {
 	d, err := p.folder.draft()
 	if err != nil {
 		return nil, Result{}, p.fail(err)
@@ -133,6 +145,7 @@ func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Re
 	}
 	var result Result
 	if err == nil && resp.Status != http.StatusNotModified {
+		e.Size = b.size
 		result, err = p.keep(ctx, kind, b)
 	}
 	result.URL = r.Url

@@ -138,6 +138,7 @@ func syncRoom(path string) error {
 // entry is what the index has of a URL.
 type entry struct {
 	Result   Result
+	Size     int64 // of the file as it came
 	Recipe   string
 	Time     time.Time // when the server was asked
 	Run      string    // that has asked

@@ -120,12 +120,48 @@ func (o *Options) allows(mediaType string) bool {
 	})
 }
 
-// recipe names all that what is made of a file depends on: an entry of the index with another one does not count.
-func (o *Options) recipe(kind string) string {
-	if kind != kindImage || !o.Images {
-		return kind
+// admit refuses a picture by its size, as it is shown.
+func (o *Options) admit(size image.Point) error {
+	pixels := int64(size.X) * int64(size.Y)
+	switch {
+	case pixels > int64(o.Pixels):
+		return &LimitError{What: "pixels", Got: pixels, Limit: int64(o.Pixels), Option: "Options.Pixels"}
+	case o.Max.X > 0 && size.X > o.Max.X:
+		return &LimitError{What: "pixels wide", Got: int64(size.X), Limit: int64(o.Max.X), Option: "Options.Max"}
+	case o.Max.Y > 0 && size.Y > o.Max.Y:
+		return &LimitError{What: "pixels high", Got: int64(size.Y), Limit: int64(o.Max.Y), Option: "Options.Max"}
+	case size.X < o.Min.X:
+		return &LimitError{What: "pixels wide", Got: int64(size.X), Limit: int64(o.Min.X), Option: "Options.Min"}
+	case size.Y < o.Min.Y:
+		return &LimitError{What: "pixels high", Got: int64(size.Y), Limit: int64(o.Min.Y), Option: "Options.Min"}
 	}
-	made := fmt.Sprintf("images,%s,%d", o.Convert, o.Quality)
+	return nil
+}
+
+// refuses returns why a file that was kept is not allowed, or nil. size is that of the file as it came.
+func (o *Options) refuses(kind string, r *Result, size int64) error {
+	switch {
+	case size > o.Size:
+		return &LimitError{What: "bytes", Got: size, Limit: o.Size, Option: "Options.Size"}
+	case kind == kindFile && !o.allows(r.Type):
+		return &TypeError{Type: r.Type}
+	case kind == kindImage && o.Images:
+		return o.admit(image.Pt(r.Width, r.Height))
+	}
+	return nil
+}
+
+// recipe names all that what is made of a file depends on, and whether it is in a Store: an entry of the index with another one does not
+// count.
+func (o *Options) recipe(kind string) string {
+	made := kind
+	if o.Store != nil {
+		made += ",store"
+	}
+	if kind != kindImage || !o.Images {
+		return made
+	}
+	made += fmt.Sprintf(",decoded,%s,%d", o.Convert, o.Quality)
 	for _, name := range slices.Sorted(maps.Keys(o.Thumbs)) {
 		made += fmt.Sprintf(",%s=%dx%d", name, o.Thumbs[name].X, o.Thumbs[name].Y)
 	}

@@ -100,21 +100,12 @@ func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, m
 
 // admit refuses a picture by its header.
 func (s *studio) admit(h *header) error {
-	o, shown := s.options, h.shown()
-	pixels := int64(h.size.X) * int64(h.size.Y)
-	switch {
-	case h.size.X < 1 || h.size.Y < 1:
+	if h.size.X < 1 || h.size.Y < 1 {
 		return &ImageError{Type: h.mediaType, Err: fmt.Errorf("it has %d × %d pixels", h.size.X, h.size.Y)}
-	case pixels > int64(o.Pixels):
-		return &LimitError{What: "pixels", Got: pixels, Limit: int64(o.Pixels), Option: "Options.Pixels"}
-	case o.Max.X > 0 && shown.X > o.Max.X:
-		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Max.X), Option: "Options.Max"}
-	case o.Max.Y > 0 && shown.Y > o.Max.Y:
-		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Max.Y), Option: "Options.Max"}
-	case shown.X < o.Min.X:
-		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Min.X), Option: "Options.Min"}
-	case shown.Y < o.Min.Y:
-		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Min.Y), Option: "Options.Min"}
+	}
+	o := s.options
+	if err := o.admit(h.shown()); err != nil {
+		return err
 	}
 	scaling := int64(0)
 	for _, box := range o.Thumbs {
@@ -122,7 +113,7 @@ func (s *studio) admit(h *header) error {
 		scaling = max(scaling, int64(small.X)*int64(h.size.Y)*32+int64(small.X)*int64(small.Y)*8) // [4]float64 for each, see package draw
 	}
 	if o.Convert != "" {
-		scaling = max(scaling, pixels*8)
+		scaling = max(scaling, int64(h.size.X)*int64(h.size.Y)*8)
 	}
 	if h.memory += scaling; h.memory > o.Memory {
 		return &LimitError{What: "bytes of memory to decode it", Got: h.memory, Limit: o.Memory, Option: "Options.Memory"}
