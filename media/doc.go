@@ -20,9 +20,10 @@
 //
 // The pipeline fetches with Context.Fetch, so that scope, robots.txt, delays, proxies, retries, redirects and the guard of addresses hold
 // as for pages. The body goes into a temporary file as it comes, and its SHA-256 sum is made meanwhile: no body is ever in memory, and a
-// body that becomes larger than Options.Size is not read further. The content decides what the file is called, never the URL:
+// body that becomes larger than Options.Size is not read further. The content decides what the file is called, never the URL; where its first
+// bytes name a container only (ZIP, OLE, text, XML) or nothing, Content-Type or Content-Disposition chooses among the endings that it can have:
 //
-//	full/ab/ab34….jpg           the file; "ab34…" is its SHA-256 sum, the ending comes from its first bytes
+//	full/ab/ab34….jpg           the file; "ab34…" is its SHA-256 sum, the ending says what it is
 //	thumbs/small/ab/ab34….jpg   its thumbnail "small"
 //	.index/cd/cd12….json        what became of a URL, and when
 //	.tmp/                       what is being written; it is emptied when nobody else uses the folder

@@ -146,7 +146,7 @@ func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Re
 	var result Result
 	if err == nil && resp.Status != http.StatusNotModified {
 		e.Size = b.size
-		result, err = p.keep(ctx, kind, b)
+		result, err = p.keep(ctx, kind, b, claim{headerOf(resp, "Content-Type"), headerOf(resp, "Content-Disposition")})
 	}
 	result.URL = r.Url
 	var broken *StoreError
@@ -195,8 +195,8 @@ func (p *Pipeline) complete(b *body, resp *tegenaria.Response) error {
 }
 
 // keep gives a body that is complete its name, and makes of it what the options say.
-func (p *Pipeline) keep(ctx context.Context, kind string, b *body) (result Result, err error) {
-	mediaType, ending := sniff(b.head)
+func (p *Pipeline) keep(ctx context.Context, kind string, b *body, c claim) (result Result, err error) {
+	mediaType, ending := formatOf(b.head, c)
 	images := kind == kindImage
 	switch {
 	case images && !isPicture(mediaType):

@@ -18,7 +18,7 @@ type Result struct {
 	URL      string            // absolute
 	Path     string            // "full/ab/ab34….jpg", below Options.Dir or in the Store; "" if it failed
 	Checksum string            // SHA-256 of the file at Path, in hexadecimal
-	Type     string            // by content: "image/jpeg"
+	Type     string            // "image/jpeg", "text/csv"
 	Size     int64             // in bytes
 	Width    int               `json:",omitempty"` // of a picture, as it is shown
 	Height   int               `json:",omitempty"`

@@ -28,7 +28,7 @@ type Options struct {
 	Quality int                    // of JPEG that is written, 1 to 100 (0: 85)
 
 	Size   int64         // largest file, in bytes (0: 256 MiB)
-	Types  []string      // allowed types of content: "application/pdf", "audio/" (nil: all; pictures are never anything else)
+	Types  []string      // allowed Result.Type: "application/pdf", "audio/" (nil: all; pictures are never anything else)
 	Min    image.Point   // smallest picture
 	Max    image.Point   // largest picture (0: no bound)
 	Pixels int           // most pixels of a picture (0: 50,000,000)
@@ -151,10 +151,13 @@ func (o *Options) refuses(kind string, r *Result, size int64) error {
 	return nil
 }
 
+// naming is how files are named: by their first bytes and the server's word.
+const naming = "claimed"
+
 // recipe names all that what is made of a file depends on, and whether it is in a Store: an entry of the index with another one does not
 // count.
 func (o *Options) recipe(kind string) string {
-	made := kind
+	made := kind + "," + naming
 	if o.Store != nil {
 		made += ",store"
 	}
