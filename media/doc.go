@@ -13,8 +13,8 @@
 //
 // An item is a struct or a pointer to one. The tag media:"image" or media:"file" marks a field with a URL (string), or with several
 // ([]string); "into=" names the field that gets the results, a [Result] or a []Result in the order of the URLs. Relative URLs are resolved
-// as links of the page are, and an empty one is left out. With ",required" an item fails whose file fails; else the [Result] says what
-// went wrong, and the item goes on.
+// as links of the page are, and an empty one is left out; a data: URL is decoded, and nothing but its beginning is in results, errors and
+// index. With ",required" an item fails whose file fails; else the [Result] says what went wrong, and the item goes on.
 //
 // # How a file comes
 //

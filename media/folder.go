@@ -148,8 +148,14 @@ type entry struct {
 
 // keyOf returns the name of a URL in the index.
 func keyOf(kind, url string) string {
-	sum := sha256.Sum256([]byte(kind + " " + url))
-	return hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	sum.Write([]byte(kind + " "))
+	for len(url) > 0 { // without a copy of a long one
+		n := min(len(url), 8<<10)
+		sum.Write([]byte(url[:n]))
+		url = url[n:]
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (f *folder) entryPath(key string) string {
