@@ -137,13 +137,13 @@ func syncRoom(path string) error {
 
 // entry is what the index has of a URL.
 type entry struct {
-	Result   Result
-	Size     int64 // of the file as it came
-	Recipe   string
-	Time     time.Time // when the server was asked
-	Run      string    // that has asked
-	Tag      string    `json:",omitempty"` // ETag
-	Modified string    `json:",omitempty"` // Last-Modified
+	Result   Result    `json:"result"`
+	Size     int64     `json:"size"` // of the file as it came
+	Recipe   string    `json:"recipe"`
+	Time     time.Time `json:"time"`               // when the server was asked
+	Run      string    `json:"run"`                // that has asked
+	Tag      string    `json:"tag,omitempty"`      // ETag
+	Modified string    `json:"modified,omitempty"` // Last-Modified
 }
 
 // keyOf returns the name of a URL in the index.

@@ -66,7 +66,7 @@ func TestIndex(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	for i, damage := range []string{"", "{", "[]", "\x00\x00\x00\x00", `{"Result":{"URL":"http://other.test/"}}`, `{"Result":{"Path":"../../x"}}`} {
+	for i, damage := range []string{"", "{", "[]", "\x00\x00\x00\x00", `{"result":{"url":"http://other.test/"}}`, `{"result":{"path":"../../x"}}`} {
 		if err := os.WriteFile(entries[0], []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,16 +15,16 @@ import (
 
 // Result is the result of downloading a file.
 type Result struct {
-	URL      string            // absolute; of a data: URL the beginning
-	Path     string            // "full/ab/ab34….jpg", below Options.Dir or in the Store; "" if it failed
-	Checksum string            // SHA-256 of the file at Path, in hexadecimal
-	Type     string            // "image/jpeg", "text/csv"
-	Size     int64             // in bytes
-	Width    int               `json:",omitempty"` // of a picture, as it is shown
-	Height   int               `json:",omitempty"`
-	Thumbs   map[string]string `json:",omitempty"` // paths by name
-	Status   Status
-	Error    string `json:",omitempty"` // why it failed
+	URL      string            `json:"url"`             // absolute; of a data: URL the beginning
+	Path     string            `json:"path"`            // "full/ab/ab34….jpg", below Options.Dir or in the Store; "" if it failed
+	Checksum string            `json:"checksum"`        // SHA-256 of the file at Path, in hexadecimal
+	Type     string            `json:"type"`            // "image/jpeg", "text/csv"
+	Size     int64             `json:"size"`            // in bytes
+	Width    int               `json:"width,omitempty"` // of a picture, as it is shown
+	Height   int               `json:"height,omitempty"`
+	Thumbs   map[string]string `json:"thumbs,omitempty"` // paths by name
+	Status   Status            `json:"status"`
+	Error    string            `json:"error,omitempty"` // why it failed
 }
 
 // Status says how a file was obtained.
