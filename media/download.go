@@ -9,24 +9,12 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 )
-
-// request makes the request of a file. Relative URLs are resolved as links of the page are.
-func request(ctx *tegenaria.Context, ref string, opts []tegenaria.RequestOption) (r *tegenaria.Request, err error) {
-	if u, err := url.Parse(ref); err == nil && u.IsAbs() {
-		r = tegenaria.NewRequest(ref, http.MethodGet, nil, opts...)
-	} else if r, err = ctx.Response().Follow(ref, opts...); err != nil {
-		return nil, err
-	}
-	r.Url, _, _ = strings.Cut(r.Url, "#")
-	return r, nil
-}
 
 // body takes the body of a response into a file. It can be cut for another attempt.
 type body struct {
@@ -71,11 +59,11 @@ func (b *body) Seek(offset int64, whence int) (int64, error) {
 	return b.draft.file.Seek(offset, whence)
 }
 
-// get gets a file from the index or the server.
-func (p *Pipeline) get(ctx *tegenaria.Context, key, kind string, r *tegenaria.Request) (Result, error) {
+// get gets a file from the index or its source.
+func (p *Pipeline) get(ctx *tegenaria.Context, kind string, s source) (Result, error) {
 	recipe := p.options.recipe(kind)
-	known, ok := p.folder.entry(key)
-	if ok = ok && known.Recipe == recipe && known.Result.URL == r.Url; ok && known.Result.Status != Failed {
+	known, ok := p.folder.entry(s.key)
+	if ok = ok && known.Recipe == recipe && known.Result.URL == s.url; ok && known.Result.Status != Failed {
 		ok = p.options.Store != nil || p.folder.holds(&known)
 	}
 	if ok {
@@ -83,30 +71,42 @@ func (p *Pipeline) get(ctx *tegenaria.Context, key, kind string, r *tegenaria.Re
 			if known.Result.Status != Failed {
 				known.Result.Status = Kept
 			}
-			return known.Result, nil
+			return p.bounded(kind, known.Result, known.Size), nil
 		}
 	}
-	asks := ok && known.Result.Status != Failed && known.ask(r)
+	asks := ok && known.Result.Status != Failed && s.request != nil && known.ask(s.request)
 	e := entry{Recipe: recipe, Run: p.run, Time: p.now()}
-	resp, result, err := p.download(ctx, kind, r)
+	resp, result, err := p.download(ctx, kind, s, &e)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case resp != nil && resp.Status == http.StatusNotModified && asks:
 		result = known.Result
 		result.Status = Unchanged
-		e.Tag, e.Modified = known.Tag, known.Modified
-	case result.Status != Failed:
+		e.Size, e.Tag, e.Modified = known.Size, known.Tag, known.Modified
+	case resp != nil && result.Status != Failed:
 		e.Tag, e.Modified = headerOf(resp, "ETag"), headerOf(resp, "Last-Modified")
 	}
 	if e.Result = result; e.Result.Status != Failed {
 		e.Result.Status = Kept
 	}
-	if err := p.folder.note(key, &e); err != nil {
+	if err := p.folder.note(s.key, &e); err != nil {
 		return Result{}, p.fail(err)
 	}
 	p.hit("noted")
-	return result, nil
+	return p.bounded(kind, result, e.Size), nil
+}
+
+// bounded returns a result, or the failure of a file that an earlier run has kept and that the options do not allow. The file and its
+// entry stay, for a run that allows it again.
+func (p *Pipeline) bounded(kind string, r Result, size int64) Result {
+	if r.Status == Failed {
+		return r
+	}
+	if err := p.options.refuses(kind, &r, size); err != nil {
+		return Result{URL: r.URL, Status: Failed, Error: err.Error()}
+	}
+	return r
 }
 
 func headerOf(r *tegenaria.Response, name string) string {
@@ -118,24 +118,22 @@ func headerOf(r *tegenaria.Response, name string) string {
 	return ""
 }
 
-// download asks the server. An error means that the run or the item ends.
-func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Request) (*tegenaria.Response, Result, error) {
+// download takes a file from its source, and notes the size of what came. An error means that the run or the item ends.
+func (p *Pipeline) download(ctx *tegenaria.Context, kind string, s source, e *entry) (*tegenaria.Response, Result, error) {
 	d, err := p.folder.draft()
 	if err != nil {
 		return nil, Result{}, p.fail(err)
 	}
 	defer d.drop()
 	b := newBody(d, p.options.Size)
-	tegenaria.RequestWithResponseWriter(b)(r)
-	resp, err := ctx.Fetch(r)
-	if err == nil {
-		err = p.complete(b, resp)
-	}
+	resp, c, err := p.receive(ctx, b, s)
+	unchanged := resp != nil && resp.Status == http.StatusNotModified
 	var result Result
-	if err == nil && resp.Status != http.StatusNotModified {
-		result, err = p.keep(ctx, kind, b)
+	if err == nil && !unchanged {
+		e.Size = b.size
+		result, err = p.keep(ctx, kind, b, c)
 	}
-	result.URL = r.Url
+	result.URL = s.url
 	var broken *StoreError
 	switch {
 	case errors.As(err, &broken):
@@ -143,12 +141,32 @@ func (p *Pipeline) download(ctx *tegenaria.Context, kind string, r *tegenaria.Re
 	case err != nil && (ctx.Err() != nil || errors.Is(err, tegenaria.ErrOutputClosed)):
 		return nil, Result{}, err
 	case err != nil:
-		return resp, Result{URL: r.Url, Status: Failed, Error: reason(err)}, nil
-	case resp.Status == http.StatusNotModified: // whoever has asked for it takes what it knows
-		return resp, Result{URL: r.Url, Status: Failed, Error: "status 304 without a question"}, nil
+		return resp, Result{URL: s.url, Status: Failed, Error: reason(err)}, nil
+	case unchanged: // whoever has asked for it takes what it knows
+		return resp, Result{URL: s.url, Status: Failed, Error: "status 304 without a question"}, nil
 	}
 	return resp, result, nil
 }
+
+// receive takes a file, complete, into a body. The response is nil for a data: URL; one with status 304 has no file.
+func (p *Pipeline) receive(ctx *tegenaria.Context, b *body, s source) (resp *tegenaria.Response, c claim, err error) {
+	if s.request == nil {
+		if c.mediaType, err = writeData(b, s.data); err == nil && b.size == 0 {
+			err = errEmpty
+		}
+		return nil, c, err
+	}
+	tegenaria.RequestWithResponseWriter(b)(s.request)
+	if resp, err = ctx.Fetch(s.request); err == nil {
+		err = p.complete(b, resp)
+	}
+	if err == nil {
+		c = claim{headerOf(resp, "Content-Type"), headerOf(resp, "Content-Disposition")}
+	}
+	return resp, c, err
+}
+
+var errEmpty = errors.New("the file is empty")
 
 // reason is the text of a failure, without what the Result says anyway.
 func reason(err error) string {
@@ -176,14 +194,14 @@ func (p *Pipeline) complete(b *body, resp *tegenaria.Response) error {
 		}
 	}
 	if b.size == 0 {
-		return errors.New("the file is empty")
+		return errEmpty
 	}
 	return nil
 }
 
 // keep gives a body that is complete its name, and makes of it what the options say.
-func (p *Pipeline) keep(ctx context.Context, kind string, b *body) (result Result, err error) {
-	mediaType, ending := sniff(b.head)
+func (p *Pipeline) keep(ctx context.Context, kind string, b *body, c claim) (result Result, err error) {
+	mediaType, ending := formatOf(b.head, c)
 	images := kind == kindImage
 	switch {
 	case images && !isPicture(mediaType):

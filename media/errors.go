@@ -21,22 +21,25 @@ func (e *FileError) Error() string {
 
 // LimitError is the failure of a file that is beyond a bound.
 type LimitError struct {
-	What   string // "bytes", "pixels", "bytes of memory to decode it", "width", "height"
+	What   string // "bytes", "pixels", "pixels wide", "pixels high", "scans", "bytes of memory to decode it", "milliseconds to decode it"
 	Got    int64  // 0 if it is not known
 	Limit  int64
-	Option string // that has the bound: "Options.Size"
+	Option string // that has the bound: "Options.Size"; "" if none has it
 }
 
 // Error names the bound and its option.
 func (e *LimitError) Error() string {
-	relation := "more than"
+	relation, see := "more than", ""
 	if e.Option == "Options.Min" {
 		relation = "less than"
 	}
-	if e.Got == 0 {
-		return fmt.Sprintf("%s %d %s, see %s", relation, e.Limit, e.What, e.Option)
+	if e.Option != "" {
+		see = ", see " + e.Option
 	}
-	return fmt.Sprintf("%d %s, %s %d, see %s", e.Got, e.What, relation, e.Limit, e.Option)
+	if e.Got == 0 {
+		return fmt.Sprintf("%s %d %s%s", relation, e.Limit, e.What, see)
+	}
+	return fmt.Sprintf("%d %s, %s %d%s", e.Got, e.What, relation, e.Limit, see)
 }
 
 // TypeError is the failure of a file whose content is not of an allowed type.

@@ -36,7 +36,7 @@ func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]b
 	if _, err := d.file.Write(file); err != nil {
 		return size, nil, 0, err
 	}
-	mediaType, _ := sniff(file)
+	mediaType := sniff(file)
 	if !isPicture(mediaType) {
 		return size, nil, 0, &TypeError{Type: mediaType}
 	}
@@ -60,9 +60,19 @@ func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]b
 	return image.Pt(made.width, made.height), thumbs, h.memory, nil
 }
 
-// NameOf returns the name of a file with a content.
-func NameOf(content []byte) string {
-	_, ending := sniff(content)
+// Decode decodes a picture within the options' time.
+func Decode(ctx context.Context, o Options, r io.Reader, mediaType string) error {
+	o, err := o.check()
+	if err != nil {
+		return err
+	}
+	_, err = newStudio(&o).decode(ctx, r, mediaType)
+	return err
+}
+
+// NameOf returns the name of a file with a content, of which a server says what it is.
+func NameOf(content []byte, mediaType, disposition string) string {
+	_, ending := formatOf(content, claim{mediaType, disposition})
 	sum := sha256.Sum256(content)
 	return nameOf("full", hex.EncodeToString(sum[:]), ending)
 }

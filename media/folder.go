@@ -137,18 +137,25 @@ func syncRoom(path string) error {
 
 // entry is what the index has of a URL.
 type entry struct {
-	Result   Result
-	Recipe   string
-	Time     time.Time // when the server was asked
-	Run      string    // that has asked
-	Tag      string    `json:",omitempty"` // ETag
-	Modified string    `json:",omitempty"` // Last-Modified
+	Result   Result    `json:"result"`
+	Size     int64     `json:"size"` // of the file as it came
+	Recipe   string    `json:"recipe"`
+	Time     time.Time `json:"time"`               // when the server was asked
+	Run      string    `json:"run"`                // that has asked
+	Tag      string    `json:"tag,omitempty"`      // ETag
+	Modified string    `json:"modified,omitempty"` // Last-Modified
 }
 
 // keyOf returns the name of a URL in the index.
 func keyOf(kind, url string) string {
-	sum := sha256.Sum256([]byte(kind + " " + url))
-	return hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	sum.Write([]byte(kind + " "))
+	for len(url) > 0 { // without a copy of a long one
+		n := min(len(url), 8<<10)
+		sum.Write([]byte(url[:n]))
+		url = url[n:]
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (f *folder) entryPath(key string) string {

@@ -24,8 +24,10 @@ type header struct {
 	still     bool        // there is no decoder for it, so that it stays as it is: an animated WebP
 }
 
-// mostBlocks is how many blocks of a file are looked at for those that count.
-const mostBlocks = 10_000
+const (
+	mostBlocks = 10_000 // of a file that are looked at for those that count
+	mostScans  = 100    // of a JPEG, each of which goes over the whole picture; cjpeg of the Independent JPEG Group writes no more
+)
 
 var errManyBlocks = errors.New("there are too many blocks before its data")
 
@@ -82,7 +84,7 @@ func pngBytes(m color.Model) int64 {
 	return 1 // a palette
 }
 
-// readJPEG reads the markers before the first scan (ITU T.81, B.1).
+// readJPEG reads the markers before the first scan (ITU T.81, B.1), and counts the scans.
 func (h *header) readJPEG(file *io.SectionReader, pixels int64) error {
 	at := int64(2)
 	var marker [4]byte
@@ -114,6 +116,9 @@ func (h *header) readJPEG(file *io.SectionReader, pixels int64) error {
 				return errors.New("its frame header is cut")
 			}
 			h.memory = jpegMemory(block, pixels, kind == 0xc2)
+			if scans := countScans(io.NewSectionReader(file, at, file.Size()-at)); scans > mostScans {
+				return &LimitError{What: "scans", Limit: mostScans}
+			}
 			return nil
 		case kind == 0xda || kind == 0xd9:
 			return errors.New("it has no frame header")
@@ -121,6 +126,39 @@ func (h *header) readJPEG(file *io.SectionReader, pixels int64) error {
 		at += 2 + max(length, 2)
 	}
 	return errManyBlocks
+}
+
+// countScans returns how many scans a JPEG has from a marker on, as far as they are of interest.
+func countScans(file io.Reader) (scans int) {
+	r := bufio.NewReaderSize(file, 32<<10)
+	for scans <= mostScans {
+		if _, err := r.ReadSlice(0xff); errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		} else if err != nil {
+			break // the decoder finds that it is cut
+		}
+		kind, err := r.ReadByte()
+		for err == nil && kind == 0xff {
+			kind, err = r.ReadByte()
+		}
+		if err != nil || kind == 0xd9 { // the end of the picture
+			break
+		}
+		if kind == 0 || kind >= 0xd0 && kind <= 0xd7 { // within a scan
+			continue
+		}
+		var length [2]byte
+		if _, err := io.ReadFull(r, length[:]); err != nil {
+			break
+		}
+		if _, err := r.Discard(max(int(binary.BigEndian.Uint16(length[:]))-2, 0)); err != nil {
+			break
+		}
+		if kind == 0xda {
+			scans++
+		}
+	}
+	return scans
 }
 
 // jpegMemory returns what decoding a frame takes: its samples; its coefficients (int32) if it is progressive; and the pixels of a colour

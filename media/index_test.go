@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +66,7 @@ func TestIndex(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	for i, damage := range []string{"", "{", "[]", "\x00\x00\x00\x00", `{"Result":{"URL":"http://other.test/"}}`, `{"Result":{"Path":"../../x"}}`} {
+	for i, damage := range []string{"", "{", "[]", "\x00\x00\x00\x00", `{"result":{"url":"http://other.test/"}}`, `{"result":{"path":"../../x"}}`} {
 		if err := os.WriteFile(entries[0], []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -208,4 +209,93 @@ func TestDiskFails(t *testing.T) {
 		stored(t, files, item.(product).Document)
 	}
 	noDrafts(t, files)
+}
+
+// A run with other bounds than those of an earlier one keeps no file that breaks them, and asks for none again: neither for those that
+// it refuses, nor for those that a run after it allows again.
+func TestOtherBounds(t *testing.T) {
+	g, dir := newGallery(t), t.TempDir()
+	g.files["/wide.jpg"] = jpegOf(paint(300, 100, 1))
+	g.files["/high.png"] = withEXIFofPNG(pngOf(paint(200, 80, 2)), 6) // is shown as 80 × 200
+	g.files["/a.pdf"] = []byte("%PDF-1.7 and so on")
+	images := []string{"/wide.jpg", "/high.png"}
+	open := media.Options{Images: true}
+	converts := media.Options{Images: true, Convert: media.PNG}
+	tests := []struct {
+		name    string
+		first   media.Options
+		second  func(*media.Options)
+		refused string // Result.Error by picture or file; "" is kept
+		which   []int  // of wide.jpg, high.png, a.pdf
+	}{
+		{"the same", open, func(*media.Options) {}, "", nil},
+		{"Min width", open, func(o *media.Options) { o.Min.X = 100 }, "80 pixels wide, less than 100, see Options.Min", []int{1}},
+		{"Min height", open, func(o *media.Options) { o.Min.Y = 150 }, "100 pixels high, less than 150, see Options.Min", []int{0}},
+		{"Max width", open, func(o *media.Options) { o.Max.X = 299 }, "300 pixels wide, more than 299, see Options.Max", []int{0}},
+		{"Max height", open, func(o *media.Options) { o.Max.Y = 199 }, "200 pixels high, more than 199, see Options.Max", []int{1}},
+		{"Pixels", open, func(o *media.Options) { o.Pixels = 29_999 }, "30000 pixels, more than 29999, see Options.Pixels", []int{0}},
+		{"Types", open, func(o *media.Options) { o.Types = []string{"text/"} }, "the content is application/pdf, which Options.Types does not allow", []int{2}},
+		{"Size", open, func(o *media.Options) { o.Size = 20 }, " bytes, more than 20, see Options.Size", []int{0, 1}},
+		{"Size of what came, not of what was made of it", converts, func(o *media.Options) { o.Size = int64(len(g.files["/wide.jpg"])) }, "", nil},
+		{"Size of what came, smaller", converts, func(o *media.Options) { o.Size = int64(len(g.files["/wide.jpg"])) - 1 }, " bytes, more than ", []int{0}},
+	}
+	for _, fresh := range []bool{true, false} {
+		for i, test := range tests {
+			if !fresh && i%3 != 0 { // enough of them to see that a file which has not changed is judged, too
+				continue
+			}
+			name := fmt.Sprintf("%s, fresh %t", test.name, fresh)
+			run := func(days int, o media.Options) []media.Result {
+				t.Helper()
+				o.Dir = filepath.Join(dir, fmt.Sprint(i, fresh))
+				p := media.New(o)
+				p.SetClock(func() time.Time { return time.Date(2026, 1, 1+days, 0, 0, 0, 0, time.UTC) })
+				items, _, err := crawl(t, g.URL, 1, func(int) []any { return []any{product{Images: images, File: "/a.pdf"}} }, tegenaria.EngineWithPipelines(p))
+				if err != nil || len(items) != 1 {
+					t.Fatal(name, items, err)
+				}
+				got := items[0].(product)
+				return append(got.Pictures, got.Document)
+			}
+			first := run(0, test.first)
+			sent := g.sent["/wide.jpg"] + g.sent["/high.png"] + g.sent["/a.pdf"]
+			second, days, want := test.first, 1, media.Kept
+			if !fresh {
+				days, want = 100, media.Unchanged
+			}
+			test.second(&second)
+			for n, r := range run(days, second) {
+				if slices.Contains(test.which, n) {
+					if r.Status != media.Failed || !strings.Contains(r.Error, test.refused) || r.Path != "" || r.URL != first[n].URL {
+						t.Errorf("%s: %+v, want %q", name, r, test.refused)
+					}
+				} else if r.Status != want || r.Path != first[n].Path {
+					t.Errorf("%s: %+v, want that of %+v", name, r, first[n])
+				}
+			}
+			for n, r := range run(days+1, test.first) {
+				if r.Status != media.Kept || r.Path != first[n].Path {
+					t.Errorf("%s, allowed again: %+v", name, r)
+				}
+			}
+			if now := g.sent["/wide.jpg"] + g.sent["/high.png"] + g.sent["/a.pdf"]; now != sent {
+				t.Errorf("%s: %d files were sent again", name, now-sent)
+			}
+		}
+	}
+}
+
+// A file that an earlier run has kept in its folder is not taken for one of a Store.
+func TestStoreIsAnotherPlace(t *testing.T) {
+	g, dir := newGallery(t), t.TempDir()
+	g.files["/a.txt"] = []byte("a text")
+	s := &store{files: make(map[string]string)}
+	for _, o := range []media.Options{{Dir: dir}, {Dir: dir, Store: s}, {Dir: dir, Store: s}} {
+		if _, _, err := crawl(t, g.URL, 1, func(int) []any { return []any{product{File: "/a.txt"}} }, tegenaria.EngineWithPipelines(media.New(o))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.files) != 1 || g.sent["/a.txt"] != 2 {
+		t.Errorf("the store has %q, the file was sent %d times", s.files, g.sent["/a.txt"])
+	}
 }

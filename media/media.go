@@ -15,23 +15,23 @@ import (
 
 // Result is the result of downloading a file.
 type Result struct {
-	URL      string            // absolute
-	Path     string            // "full/ab/ab34….jpg", below Options.Dir or in the Store; "" if it failed
-	Checksum string            // SHA-256 of the file at Path, in hexadecimal
-	Type     string            // by content: "image/jpeg"
-	Size     int64             // in bytes
-	Width    int               `json:",omitempty"` // of a picture, as it is shown
-	Height   int               `json:",omitempty"`
-	Thumbs   map[string]string `json:",omitempty"` // paths by name
-	Status   Status
-	Error    string `json:",omitempty"` // why it failed
+	URL      string            `json:"url"`             // absolute; of a data: URL the beginning
+	Path     string            `json:"path"`            // "full/ab/ab34….jpg", below Options.Dir or in the Store; "" if it failed
+	Checksum string            `json:"checksum"`        // SHA-256 of the file at Path, in hexadecimal
+	Type     string            `json:"type"`            // "image/jpeg", "text/csv"
+	Size     int64             `json:"size"`            // in bytes
+	Width    int               `json:"width,omitempty"` // of a picture, as it is shown
+	Height   int               `json:"height,omitempty"`
+	Thumbs   map[string]string `json:"thumbs,omitempty"` // paths by name
+	Status   Status            `json:"status"`
+	Error    string            `json:"error,omitempty"` // why it failed
 }
 
 // Status says how a file was obtained.
 type Status string
 
 const (
-	Downloaded Status = "downloaded" // the server sent it
+	Downloaded Status = "downloaded" // the server sent it, or it stood in a data: URL
 	Unchanged  Status = "unchanged"  // an earlier run had it, and the server says that it is the same (304)
 	Kept       Status = "kept"       // this run had it already, or an earlier run not long ago: the server was not asked
 	Failed     Status = "failed"     // there is none: Result.Error says why
@@ -204,18 +204,17 @@ func (p *Pipeline) fill(ctx *tegenaria.Context, f *field, item reflect.Value) er
 
 // file returns what became of a URL. An error means that nothing can be said of it: the run or the item ends.
 func (p *Pipeline) file(ctx *tegenaria.Context, kind, url string) (Result, error) {
-	r, err := request(ctx, url, p.options.Requests)
+	s, err := sourceOf(ctx, kind, url, p.options.Requests)
 	if err != nil {
-		return Result{URL: url, Status: Failed, Error: err.Error()}, nil
+		return Result{URL: s.url, Status: Failed, Error: err.Error()}, nil
 	}
-	key := keyOf(kind, r.Url)
 	for {
 		if err := p.failure(); err != nil {
 			return Result{}, err
 		}
-		f, leads := p.flights.join(key)
+		f, leads := p.flights.join(s.key)
 		if leads {
-			return p.lead(ctx, f, key, kind, r)
+			return p.lead(ctx, f, kind, s)
 		}
 		select {
 		case <-f.done:
@@ -234,14 +233,14 @@ func (p *Pipeline) file(ctx *tegenaria.Context, kind, url string) (Result, error
 }
 
 // lead gets a file for all that wait for it.
-func (p *Pipeline) lead(ctx *tegenaria.Context, f *flight, key, kind string, r *tegenaria.Request) (result Result, err error) {
+func (p *Pipeline) lead(ctx *tegenaria.Context, f *flight, kind string, s source) (result Result, err error) {
 	ok := false
 	defer func() {
 		shared := result
 		shared.Thumbs = maps.Clone(result.Thumbs)
-		p.flights.leave(key, f, shared, ok)
+		p.flights.leave(s.key, f, shared, ok)
 	}()
-	result, err = p.get(ctx, key, kind, r)
+	result, err = p.get(ctx, kind, s)
 	ok = err == nil
 	return result, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -270,7 +272,7 @@ func TestOptions(t *testing.T) {
 	g := newGallery(t)
 	for _, o := range []media.Options{
 		{}, {Dir: "x", Thumbs: map[string]image.Point{"a": {X: 1, Y: 1}}}, {Dir: "x", Convert: media.JPEG}, {Dir: "x", Images: true, Convert: "bmp"},
-		{Dir: "x", Size: -1}, {Dir: "x", Quality: 101}, {Dir: "x", Images: true, Thumbs: map[string]image.Point{"../a": {X: 1, Y: 1}}},
+		{Dir: "x", Size: -1}, {Dir: "x", Time: -1}, {Dir: "x", Quality: 101}, {Dir: "x", Images: true, Thumbs: map[string]image.Point{"../a": {X: 1, Y: 1}}},
 		{Dir: "x", Images: true, Thumbs: map[string]image.Point{"a": {X: 0, Y: 1}}},
 	} {
 		if _, _, err := crawl(t, g.URL, 1, func(int) []any { return nil }, tegenaria.EngineWithPipelines(media.New(o))); err == nil || !strings.Contains(err.Error(), "media: ") {
@@ -282,5 +284,31 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := os.Stat("x"); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// In JSON the fields have lower-case names, and are read in those of older documents, too.
+func TestResultInJSON(t *testing.T) {
+	full := media.Result{URL: "http://a.test/1", Path: "full/ab/ab34.jpg", Checksum: "ab34", Type: "image/jpeg", Size: 5, Width: 3, Height: 2,
+		Thumbs: map[string]string{"small": "thumbs/small/ab/ab34.jpg"}, Status: media.Kept}
+	for _, test := range []struct {
+		name   string
+		result media.Result
+		want   string
+	}{
+		{"picture", full, `{"url":"http://a.test/1","path":"full/ab/ab34.jpg","checksum":"ab34","type":"image/jpeg","size":5,"width":3,"height":2,` +
+			`"thumbs":{"small":"thumbs/small/ab/ab34.jpg"},"status":"kept"}`},
+		{"failed", media.Result{URL: "http://a.test/2", Status: media.Failed, Error: "status 404"},
+			`{"url":"http://a.test/2","path":"","checksum":"","type":"","size":0,"status":"failed","error":"status 404"}`},
+	} {
+		if got, err := json.Marshal(test.result); err != nil || string(got) != test.want {
+			t.Errorf("%s: %s, %v, want %s", test.name, got, err, test.want)
+		}
+	}
+	const older = `{"URL":"http://a.test/1","Path":"full/ab/ab34.jpg","Checksum":"ab34","Type":"image/jpeg","Size":5,"Width":3,"Height":2,` +
+		`"Thumbs":{"small":"thumbs/small/ab/ab34.jpg"},"Status":"kept"}`
+	var got media.Result
+	if err := json.Unmarshal([]byte(older), &got); err != nil || !reflect.DeepEqual(got, full) {
+		t.Errorf("%+v, %v, want %+v", got, err, full)
 	}
 }

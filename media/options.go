@@ -27,13 +27,14 @@ type Options struct {
 	Convert Format                 // of pictures: "" keeps them as they came
 	Quality int                    // of JPEG that is written, 1 to 100 (0: 85)
 
-	Size   int64       // largest file, in bytes (0: 256 MiB)
-	Types  []string    // allowed types of content: "application/pdf", "audio/" (nil: all; pictures are never anything else)
-	Min    image.Point // smallest picture
-	Max    image.Point // largest picture (0: no bound)
-	Pixels int         // most pixels of a picture (0: 50,000,000)
-	Memory int64       // for decoding pictures, in bytes, all together (0: 256 MiB)
-	CPU    int         // pictures that are decoded at the same time (0: GOMAXPROCS)
+	Size   int64         // largest file, in bytes (0: 256 MiB)
+	Types  []string      // allowed Result.Type: "application/pdf", "audio/" (nil: all; pictures are never anything else)
+	Min    image.Point   // smallest picture
+	Max    image.Point   // largest picture (0: no bound)
+	Pixels int           // most pixels of a picture (0: 50,000,000)
+	Memory int64         // for decoding pictures, in bytes, all together (0: 256 MiB)
+	CPU    int           // pictures that are decoded at the same time (0: GOMAXPROCS)
+	Time   time.Duration // that decoding one picture may take (0: 1 minute)
 
 	Fresh    time.Duration // a younger file is not requested again (0: 90 days; negative: each run requests it)
 	Patience time.Duration // how long a Store may fail (0: 5 minutes)
@@ -64,6 +65,7 @@ const (
 	defaultPixels   = 50_000_000
 	defaultMemory   = 256 << 20
 	defaultFresh    = 90 * 24 * time.Hour
+	defaultTime     = time.Minute
 	defaultPatience = 5 * time.Minute
 	defaultPriority = -1000
 	defaultQuality  = 85
@@ -79,6 +81,7 @@ func (o Options) check() (Options, error) {
 	o.Pixels = cmp.Or(o.Pixels, defaultPixels)
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	o.CPU = cmp.Or(o.CPU, runtime.GOMAXPROCS(0))
+	o.Time = cmp.Or(o.Time, defaultTime)
 	o.Fresh = cmp.Or(o.Fresh, defaultFresh)
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	o.Priority = cmp.Or(o.Priority, defaultPriority)
@@ -92,7 +95,7 @@ func (o Options) check() (Options, error) {
 		return o, errors.New("media: Thumbs, Convert, Min and Max need Options.Images")
 	case o.Convert != "" && o.Convert != JPEG && o.Convert != PNG:
 		return o, fmt.Errorf("media: Options.Convert is %q; it can be media.JPEG or media.PNG", o.Convert)
-	case o.Size < 0 || o.Pixels < 0 || o.Memory < 0 || o.CPU < 0 || o.Patience < 0 || o.Min.X < 0 || o.Min.Y < 0 || o.Max.X < 0 || o.Max.Y < 0:
+	case o.Size < 0 || o.Pixels < 0 || o.Memory < 0 || o.CPU < 0 || o.Time < 0 || o.Patience < 0 || o.Min.X < 0 || o.Min.Y < 0 || o.Max.X < 0 || o.Max.Y < 0:
 		return o, errors.New("media: a bound in Options is negative")
 	case o.Quality < 1 || o.Quality > 100:
 		return o, fmt.Errorf("media: Options.Quality is %d; it can be 1 to 100", o.Quality)
@@ -117,12 +120,51 @@ func (o *Options) allows(mediaType string) bool {
 	})
 }
 
-// recipe names all that what is made of a file depends on: an entry of the index with another one does not count.
-func (o *Options) recipe(kind string) string {
-	if kind != kindImage || !o.Images {
-		return kind
+// admit refuses a picture by its size, as it is shown.
+func (o *Options) admit(size image.Point) error {
+	pixels := int64(size.X) * int64(size.Y)
+	switch {
+	case pixels > int64(o.Pixels):
+		return &LimitError{What: "pixels", Got: pixels, Limit: int64(o.Pixels), Option: "Options.Pixels"}
+	case o.Max.X > 0 && size.X > o.Max.X:
+		return &LimitError{What: "pixels wide", Got: int64(size.X), Limit: int64(o.Max.X), Option: "Options.Max"}
+	case o.Max.Y > 0 && size.Y > o.Max.Y:
+		return &LimitError{What: "pixels high", Got: int64(size.Y), Limit: int64(o.Max.Y), Option: "Options.Max"}
+	case size.X < o.Min.X:
+		return &LimitError{What: "pixels wide", Got: int64(size.X), Limit: int64(o.Min.X), Option: "Options.Min"}
+	case size.Y < o.Min.Y:
+		return &LimitError{What: "pixels high", Got: int64(size.Y), Limit: int64(o.Min.Y), Option: "Options.Min"}
 	}
-	made := fmt.Sprintf("images,%s,%d", o.Convert, o.Quality)
+	return nil
+}
+
+// refuses returns why a file that was kept is not allowed, or nil. size is that of the file as it came.
+func (o *Options) refuses(kind string, r *Result, size int64) error {
+	switch {
+	case size > o.Size:
+		return &LimitError{What: "bytes", Got: size, Limit: o.Size, Option: "Options.Size"}
+	case kind == kindFile && !o.allows(r.Type):
+		return &TypeError{Type: r.Type}
+	case kind == kindImage && o.Images:
+		return o.admit(image.Pt(r.Width, r.Height))
+	}
+	return nil
+}
+
+// naming is how files are named: by their first bytes and the server's word.
+const naming = "claimed"
+
+// recipe names all that what is made of a file depends on, and whether it is in a Store: an entry of the index with another one does not
+// count.
+func (o *Options) recipe(kind string) string {
+	made := kind + "," + naming
+	if o.Store != nil {
+		made += ",store"
+	}
+	if kind != kindImage || !o.Images {
+		return made
+	}
+	made += fmt.Sprintf(",decoded,%s,%d", o.Convert, o.Quality)
 	for _, name := range slices.Sorted(maps.Keys(o.Thumbs)) {
 		made += fmt.Sprintf(",%s=%dx%d", name, o.Thumbs[name].X, o.Thumbs[name].Y)
 	}

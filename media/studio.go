@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -58,10 +59,9 @@ func (p *prints) drop() {
 
 // develop measures and decodes a picture, and makes what the options want.
 func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, mediaType string) (_ *prints, err error) {
-	file := io.NewSectionReader(d.file, 0, size)
-	h, err := readHeader(file, mediaType)
+	h, err := readHeader(io.NewSectionReader(d.file, 0, size), mediaType)
 	if err != nil {
-		return nil, &ImageError{Type: mediaType, Err: err}
+		return nil, imageError(mediaType, err)
 	}
 	if err := s.admit(&h); err != nil {
 		return nil, err
@@ -74,12 +74,9 @@ func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, m
 		return nil, err
 	}
 	defer s.leave(h.memory)
-	picture, err := decode(&patientReader{ctx, io.NewSectionReader(d.file, 0, size)}, mediaType)
+	picture, err := s.decode(ctx, io.NewSectionReader(d.file, 0, size), mediaType)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &ImageError{Type: mediaType, Err: err}
+		return nil, err
 	}
 	if got := picture.Bounds().Size(); got.X < 1 || got.Y < 1 {
 		return nil, &ImageError{Type: mediaType, Err: fmt.Errorf("it has %d × %d pixels", got.X, got.Y)}
@@ -103,21 +100,12 @@ func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, m
 
 // admit refuses a picture by its header.
 func (s *studio) admit(h *header) error {
-	o, shown := s.options, h.shown()
-	pixels := int64(h.size.X) * int64(h.size.Y)
-	switch {
-	case h.size.X < 1 || h.size.Y < 1:
+	if h.size.X < 1 || h.size.Y < 1 {
 		return &ImageError{Type: h.mediaType, Err: fmt.Errorf("it has %d × %d pixels", h.size.X, h.size.Y)}
-	case pixels > int64(o.Pixels):
-		return &LimitError{What: "pixels", Got: pixels, Limit: int64(o.Pixels), Option: "Options.Pixels"}
-	case o.Max.X > 0 && shown.X > o.Max.X:
-		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Max.X), Option: "Options.Max"}
-	case o.Max.Y > 0 && shown.Y > o.Max.Y:
-		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Max.Y), Option: "Options.Max"}
-	case shown.X < o.Min.X:
-		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Min.X), Option: "Options.Min"}
-	case shown.Y < o.Min.Y:
-		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Min.Y), Option: "Options.Min"}
+	}
+	o := s.options
+	if err := o.admit(h.shown()); err != nil {
+		return err
 	}
 	scaling := int64(0)
 	for _, box := range o.Thumbs {
@@ -125,7 +113,7 @@ func (s *studio) admit(h *header) error {
 		scaling = max(scaling, int64(small.X)*int64(h.size.Y)*32+int64(small.X)*int64(small.Y)*8) // [4]float64 for each, see package draw
 	}
 	if o.Convert != "" {
-		scaling = max(scaling, pixels*8)
+		scaling = max(scaling, int64(h.size.X)*int64(h.size.Y)*8)
 	}
 	if h.memory += scaling; h.memory > o.Memory {
 		return &LimitError{What: "bytes of memory to decode it", Got: h.memory, Limit: o.Memory, Option: "Options.Memory"}
@@ -175,18 +163,43 @@ func (s *studio) leave(memory int64) {
 	<-s.desks
 }
 
-// patientReader ends the work on a picture that nobody waits for any more.
-type patientReader struct {
+// imageError is the failure of a picture because of err, which is of a decoder unless it is a [*LimitError].
+func imageError(mediaType string, err error) error {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit
+	}
+	return &ImageError{Type: mediaType, Err: err}
+}
+
+// decode decodes a picture within Options.Time.
+func (s *studio) decode(ctx context.Context, r io.Reader, mediaType string) (image.Image, error) {
+	work, cancel := context.WithTimeoutCause(ctx, s.options.Time, &LimitError{What: "milliseconds to decode it", Limit: s.options.Time.Milliseconds(), Option: "Options.Time"})
+	defer cancel()
+	picture, err := decode(&boundedReader{work, r}, mediaType)
+	switch {
+	case err == nil:
+		return picture, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case work.Err() != nil: // what a decoder makes of the error of its reader need not wrap it
+		return nil, context.Cause(work)
+	}
+	return nil, imageError(mediaType, err)
+}
+
+// boundedReader ends the work on a picture that nobody waits for any more, or that has taken too long.
+type boundedReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
 // Read is part of io.Reader.
-func (p *patientReader) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
+func (r *boundedReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return p.r.Read(b)
+	return r.r.Read(b)
 }
 
 // decode decodes a picture, or the first one of an animation. A decoder that panics has found damage.
