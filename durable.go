@@ -36,6 +36,9 @@ func (s *settler) counters() map[string]int64 {
 	stats.Elapsed = s.stop.elapsed()
 	counts := stats.durable(s.earlier)
 	counts["read"] += s.report.counters.Read.Load()
+	counts["unparsed"] += s.report.counters.Unparsed.Load()
+	parsed, _ := s.report.counters.Parsed()
+	counts["parsed"] += parsed
 	return counts
 }
 
