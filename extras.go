@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -253,7 +252,7 @@ func RequestWithMultipart(entries ...forms.Entry) RequestOption {
 // and -s, are ignored. The headers that curl adds by itself (User-Agent, Accept) are left to the engine. Files that the line names
 // with @ are read from the disk, so pass no lines that others wrote without looking at them.
 func RequestFromCurl(command string, opts ...RequestOption) (*Request, error) {
-	c, err := curl.Parse(command, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	c, err := curl.Parse(command, curl.OpenFile)
 	if err != nil {
 		return nil, err
 	}
