@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ type CurlError = curl.Error
 // itself (User-Agent, Accept) are left to the engine. Files that the line names with @ are read from the disk, so pass
 // no lines that others wrote without looking at them.
 func RequestFromCurl(command string, opts ...RequestOption) (*Request, error) {
-	c, err := curl.Parse(command, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	c, err := curl.Parse(command, curl.OpenFile)
 	if err != nil {
 		return nil, err
 	}

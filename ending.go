@@ -56,8 +56,8 @@ func (c *crawl) end(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case finished:
-		if c.report.isEmpty() && !c.cfg.EmptyOK && c.report.earlier()["read"]+c.report.shared.Load() == 0 {
-			err = nothing(c.spider.GetName(), c.report.noPages.List)
+		if !c.cfg.EmptyOK {
+			err = c.report.fruitless(c.spider.GetName(), c.shared != nil)
 		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause

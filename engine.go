@@ -26,12 +26,13 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 
 // Run crawls with the spider of that name and returns when the crawl is over.
 //
-// The error is nil if every request has ended and a page was fetched, or if the durable job had finished before. Failed
-// requests do not make the run fail, and a stop that finds nothing left to do returns nil too, except by CloseSpider.
-// Otherwise the error is a [*NothingError] (there was no page), a [*StoppedError] (Stop, a limit, a full queue,
-// CloseSpider, callbacks that have never returned), the cause of ctx's cancellation, or a [*RunError]: all
-// configuration mistakes together, before the first request; a failed start; a failed store. If callbacks were
-// abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
+// The error is nil if every request has ended and a page was fetched, which a parser has read without an error if any
+// was given one, or if the durable job had finished before. Failed requests do not make the run fail, nor do failed
+// parsers unless all have failed, and a stop that finds nothing left to do returns nil too, except by CloseSpider.
+// Otherwise the error is a [*NothingError] (there was no page, or no parser has succeeded), a [*StoppedError] (Stop, a
+// limit, a full queue, CloseSpider, callbacks that have never returned), the cause of ctx's cancellation, or a
+// [*RunError]: all configuration mistakes together, before the first request; a failed start; a failed store. If
+// callbacks were abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	return e.run(ctx, spiderName, false)
 }

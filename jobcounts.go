@@ -12,6 +12,7 @@ type jobCounts struct {
 	responses []int // their statuses
 	damaged   int64 // of the responses
 	read      int64 // pages that a parser, or the caller of Fetch, was given
+	parsed    int64 // pages whose parser has returned without an error
 
 	scraped, dropped, failed int64 // items
 }
@@ -37,19 +38,21 @@ func (t *jobTotals) add(c *jobCounts) {
 	}
 	t.counts.damaged += c.damaged
 	t.counts.read += c.read
+	t.counts.parsed += c.parsed
 	t.counts.scraped += c.scraped
 	t.counts.dropped += c.dropped
 	t.counts.failed += c.failed
 }
 
-// fill sets the counts that depend on requests being settled, and returns how many pages were read.
-func (t *jobTotals) fill(s *Stats) (read int64) {
+// fill sets the counts that depend on requests being settled, and returns how many pages were read
+// and parsed.
+func (t *jobTotals) fill(s *Stats) (read, parsed int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Responses, s.Damaged = t.pages, t.counts.damaged
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = t.counts.scraped, t.counts.dropped, t.counts.failed
 	s.Status = maps.Clone(t.status)
-	return t.counts.read
+	return t.counts.read, t.counts.parsed
 }
 
 // countForJob counts something of a job that a durable cache stores when its request is settled.

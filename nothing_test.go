@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -123,6 +124,99 @@ func TestNothingErrorOfRedirects(t *testing.T) {
 	}
 }
 
+// A crawl whose parsers have all failed says so, with the first causes. One that has succeeded is enough.
+func TestNothingErrorOfFailedParsers(t *testing.T) {
+	fails := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+		switch page.URL {
+		case "http://a.test/panics":
+			panic("a bug")
+		case "http://a.test/ok":
+			return nil
+		case "http://a.test/item":
+			return out.Item(1)
+		case "http://a.test/ignored":
+			return tegenaria.ErrIgnoreRequest
+		case "http://a.test/again":
+			return tegenaria.Retry(0, errBroken)
+		}
+		if page.URL == "http://a.test/partly" {
+			return errors.Join(out.Item(1), errBroken)
+		}
+		return fmt.Errorf("no price on %s", page.URL)
+	})
+	badItem := tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(context.Context, any) (any, error) { return nil, errBroken }))
+	for _, tt := range []struct {
+		name     string
+		paths    []string
+		opts     []tegenaria.EngineOption
+		unparsed int64 // 0: no error
+		want     []string
+	}{
+		{"one", []string{"/1"}, nil, 1, []string{`spider "test" got pages, and its parsers failed on all of them (1 failure)`, "http://a.test/1: no price on"}},
+		{"a panic, and a status beside it", []string{"/gone", "/panics"}, nil, 1, []string{"http://a.test/panics: ", "a bug"}},
+		{"many", []string{"/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9", "/10", "/11", "/12"}, nil, 12, []string{"(12 failures)", "and 2 requests more"}},
+		{"tried as often as it may be", []string{"/again"}, nil, 1, []string{"http://a.test/again: ", errBroken.Error()}},
+		{"and one that has succeeded", []string{"/1", "/ok", "/2"}, nil, 0, nil},
+		{"one that has failed after an item, which passed", []string{"/1", "/partly"}, nil, 0, nil},
+		{"one that has failed after an item, which has failed", []string{"/partly"}, []tegenaria.EngineOption{badItem}, 1, nil},
+		{"a page that was ignored", []string{"/ignored"}, nil, 0, nil},
+		{"an item that has failed", []string{"/item"}, []tegenaria.EngineOption{badItem}, 0, nil},
+		{"which is all right", []string{"/1"}, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, 0, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, urls := enginetest.NewWorld(), []string(nil)
+				for _, path := range tt.paths {
+					urls = append(urls, "http://a.test"+path)
+					if path != "/gone" {
+						w.Page("http://a.test"+path, enginetest.Text("<html>"))
+					}
+				}
+				opts := append(tt.opts, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+				err := runQuietly(w, tegenaria.NewSpider("test", fails, urls...), opts...)
+				var nothing *tegenaria.NothingError
+				if errors.As(err, &nothing) != (tt.unparsed > 0) || err != nil && (tt.unparsed == 0 || nothing.Unparsed != tt.unparsed) {
+					t.Fatalf("Run returned %v", err)
+				}
+				for _, want := range tt.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%q is not in %q", want, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The parsers of a durable job are judged together, whichever run they belong to.
+func TestNothingErrorOfFailedParsersInJob(t *testing.T) {
+	for name, succeeds := range map[string]string{"in the first run": "http://a.test/1", "in the second run": "http://a.test/2", "in none": ""} {
+		t.Run(name, func(t *testing.T) {
+			store, err := disk.Open(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
+			parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+				if page.URL == succeeds {
+					return nil
+				}
+				return errBroken
+			})
+			run := func(opts ...tegenaria.EngineOption) error {
+				return runQuietly(w, tegenaria.NewSpider("test", parser, "http://a.test/1", "http://a.test/2"), append(opts, tegenaria.EngineWithCache(store),
+					tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))...)
+			}
+			enginetest.WantStopped(t, run(tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1})), "limit: pages")
+			var nothing *tegenaria.NothingError
+			if err := run(); errors.As(err, &nothing) != (succeeds == "") || nothing != nil && nothing.Unparsed != 2 {
+				t.Errorf("the second run returned %v", err)
+			}
+		})
+	}
+}
+
 // products is a page with so many products, of which each has a name.
 func products(n int) enginetest.Answer {
 	return enginetest.Text("<html>" + strings.Repeat(`<div class="product"><b>x</b></div>`, n))
@@ -144,9 +238,6 @@ func TestNoItemIsTold(t *testing.T) {
 		{"nothing", enginetest.Nothing, nil, "although 2 pages were parsed"},
 		{"an item", send(1), nil, ""},
 		{"an item that was dropped", send(1), []tegenaria.EngineOption{drop}, ""},
-		{"a parser that fails", func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
-			return errBroken
-		}, nil, ""},
 		{"none is expected", enginetest.Nothing, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, ""},
 		{"quiet", enginetest.Nothing, []tegenaria.EngineOption{tegenaria.EngineWithQuiet()}, "although 2 pages were parsed"},
 	} {

@@ -175,8 +175,8 @@ func EngineWithSecretHeaders(names ...string) EngineOption {
 	return func(e *SpiderEngine) { e.config.SecretHeaders = slices.Clone(names) }
 }
 
-// EngineWithEmptyOK allows a run to end without a page, and pages without items: Run then returns nil instead of a
-// [*NothingError], and the log does not warn that no item was sent.
+// EngineWithEmptyOK allows a run to end without a page, or with parsers that have all failed, and pages without items:
+// Run then returns nil instead of a [*NothingError], and the log does not warn that no item was sent.
 func EngineWithEmptyOK() EngineOption {
 	return func(e *SpiderEngine) { e.config.EmptyOK = true }
 }

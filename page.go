@@ -200,6 +200,7 @@ func (p *pages) runParser(j *job) {
 		j.closeRequests()
 	default:
 		p.report.counters.ParsedPage(url)
+		p.report.countForJob(j, func(c *jobCounts) { c.parsed++ })
 		j.decide(Fetched, "")
 	}
 }

@@ -30,6 +30,7 @@ type reporter struct {
 	counters report.Counters
 	failures report.Failures
 	noPages  report.Seeds[Outcome] // how requests ended, as long as no page was read
+	unparsed report.Seeds[Outcome] // whose parsers failed, as long as none has succeeded
 	refused  report.Failures       // seeds for which no failure was reported, and bodies that are not JSON
 	hosts    report.Hosts          // that have answered
 	pages    report.Pages
@@ -75,6 +76,14 @@ func (rp *reporter) failed(herr *HandleError) {
 		// a failing handler does not hide why it was called
 		rp.noPages.Failed(rawURL(herr.Request), herr.Err, cause, herr.Stage == StageError)
 	}
+	if herr.Stage == StageParse {
+		rp.counters.Unparsed.Add(1)
+		if parsed, _ := rp.counters.Parsed(); parsed == 0 {
+			outcome, reason := outcomeOf(herr)
+			rp.unparsed.Failed(rawURL(herr.Request), herr.Err, cause, false)
+			rp.unparsed.Ended(rawURL(herr.Request), outcome, reason, rp.wired)
+		}
+	}
 	if rp.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL,
 		Referrer: fields.Referrer}) {
 		rp.log.Failure(saying(herr, fields.URL), herr.Stack, fields)
@@ -90,6 +99,23 @@ func (rp *reporter) failed(herr *HandleError) {
 
 // isEmpty reports whether no page has come yet in this run.
 func (rp *reporter) isEmpty() bool { return rp.counters.Read.Load() == 0 }
+
+// fruitless returns the error of a job that has got no page, or whose parsers have all failed before an item passed the
+// pipelines, in this run and all earlier ones; else nil. A program that shares its job with others knows how many pages these have read, and not
+// whether their parsers have succeeded.
+func (rp *reporter) fruitless(spider string, isShared bool) error {
+	earlier := rp.earlier()
+	parsed, _ := rp.counters.Parsed()
+	failed := rp.counters.Unparsed.Load() + earlier["unparsed"]
+	switch {
+	case rp.isEmpty() && earlier["read"]+rp.shared.Load() == 0:
+		return nothing(spider, 0, rp.noPages.List)
+	case isShared || failed == 0 || parsed+earlier["parsed"] > 0 ||
+		rp.counters.Scraped.Load()+earlier["items_scraped"] > 0:
+		return nil
+	}
+	return nothing(spider, failed, rp.unparsed.List)
+}
 
 // tellsSettled reports whether the log or an event needs the end of a request.
 func (rp *reporter) tellsSettled() bool {

@@ -15,16 +15,20 @@ import (
 
 // The errors with which a run ends, and those that its callers are told.
 
-// NothingError is the error of Run when all work is done and the job, in this run and all earlier ones, has fetched no
-// page: the spider sent no request, or every request was refused or failed. A page is a response that was given to a
-// parser or to the caller of Fetch; a response from a cache counts. With [EngineWithEmptyOK] Run returns nil instead.
+// NothingError is the error of Run when all work is done and nothing has come of it, in this run of the job and all
+// earlier ones. Either there was no page: the spider sent no request, or every request was refused or failed. Or there
+// were pages, every parser that was given one has failed, and no item passed the pipelines; this is not found out where
+// several programs share a job.
+// A page is a response that was given to a parser or to the caller of Fetch; a response from a cache counts. With
+// [EngineWithEmptyOK] Run returns nil instead.
 type NothingError struct {
-	Spider string
-	Seeds  []SeedError // the first 10 requests that ended without a page
-	More   int64       // how many others did
+	Spider   string
+	Unparsed int64       // how often a parser failed; 0: there was no page
+	Seeds    []SeedError // the first 10 requests of this run that ended without a page, or whose parser failed
+	More     int64       // how many others did
 }
 
-// SeedError describes a request that ended without a page, in a [NothingError].
+// SeedError describes a request that has yielded nothing, in a [NothingError].
 type SeedError struct {
 	URL     string
 	Outcome Outcome
@@ -33,10 +37,11 @@ type SeedError struct {
 	Remedy  string // what to do; "" if nothing is known
 }
 
-// nothing makes the error of a spider that has got no page.
-func nothing(spider string, ended func() ([]report.Seed[Outcome], int64)) error {
+// nothing makes the error of a spider that has got no page or, if unparsed is not 0, whose parsers have failed so
+// often.
+func nothing(spider string, unparsed int64, ended func() ([]report.Seed[Outcome], int64)) error {
 	seeds, more := ended()
-	e := &NothingError{Spider: spider, More: more}
+	e := &NothingError{Spider: spider, Unparsed: unparsed, More: more}
 	for _, s := range seeds {
 		e.Seeds = append(e.Seeds, SeedError(s))
 	}
@@ -46,9 +51,13 @@ func nothing(spider string, ended func() ([]report.Seed[Outcome], int64)) error 
 // Error lists the requests, each with its reason and the remedy.
 func (e *NothingError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tegenaria: spider %q got no page", e.Spider)
-	if len(e.Seeds) == 0 {
-		b.WriteString(": it sent no request; give it URLs, or send requests in StartRequest")
+	switch {
+	case e.Unparsed > 0:
+		fmt.Fprintf(&b, "tegenaria: spider %q got pages, and its parsers failed on all of them (%s)", e.Spider, report.Count(e.Unparsed, "failure"))
+	case len(e.Seeds) == 0:
+		fmt.Fprintf(&b, "tegenaria: spider %q got no page: it sent no request; give it URLs, or send requests in StartRequest", e.Spider)
+	default:
+		fmt.Fprintf(&b, "tegenaria: spider %q got no page", e.Spider)
 	}
 	for _, s := range e.Seeds {
 		fmt.Fprintf(&b, "\n  %s", s.Error())

@@ -353,11 +353,13 @@ func (s *settler) counters(batch []Settled) map[string]int64 {
 		}
 	}
 	stats.count(&s.report.counters)
-	read := s.report.forJob.fill(&stats)
+	read, parsed := s.report.forJob.fill(&stats)
 	stats.Fields = fieldStats(s.report.fields.Counts())
 	stats.Elapsed = s.stop.elapsed()
 	counts := stats.durable(s.earlier)
 	counts["read"] += read
+	counts["parsed"] += parsed
+	counts["unparsed"] += s.report.counters.Unparsed.Load()
 	return counts
 }
 

@@ -69,6 +69,37 @@ func TestStopIf(t *testing.T) {
 	}
 }
 
+// The options of an engine know the arguments that its spider was made of.
+func TestArgsOfRun(t *testing.T) {
+	type shopArgs struct {
+		Category string `arg:"category" default:"all"`
+		Browser  bool   `arg:"browser"`
+	}
+	app := offline(titles("plain", 1))
+	app.Add(cli.Define("shop", "", func(shopArgs) (tegenaria.SpiderInterface, error) { return titles("shop", 1), nil }))
+	var got any
+	app.Engine(func(run *cli.Run) ([]tegenaria.EngineOption, error) {
+		got = run.Args()
+		return nil, nil
+	})
+	for _, test := range []struct {
+		args string
+		want any
+	}{
+		{"crawl shop --browser", shopArgs{"all", true}},
+		{"crawl shop -a category=books", shopArgs{"books", false}},
+		{"settings shop -a category=books", shopArgs{"books", false}},
+		{"parse http://shop.example/0 --spider shop -a browser=true", shopArgs{"all", true}},
+		{"crawl plain", nil},
+		{"fetch http://shop.example/0", nil},
+	} {
+		got = "not asked"
+		if code, _, stderr := run(t, app, strings.Fields(test.args)...); code != 0 || got != test.want {
+			t.Errorf("%s: %v; code %d: %s", test.args, got, code, stderr)
+		}
+	}
+}
+
 // The end of the context of Run is the end of the crawl.
 func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

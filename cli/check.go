@@ -122,7 +122,7 @@ func (c *call) checkOne(ctx context.Context, f *fixture.Fixture, update bool) ([
 	if err != nil {
 		return nil, err
 	}
-	spider, err := def.make(f.Request.Args)
+	spider, _, err := def.make(f.Request.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,8 @@ func (c *call) live(ctx context.Context, l *layers) func(*fixture.Fixture) ([]st
 		if err != nil {
 			return nil, err
 		}
-		spider, err := def.make(f.Request.Args)
+		var spider tegenaria.SpiderInterface
+		spider, l.made, err = def.make(f.Request.Args)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/setting"
 )
 
@@ -21,6 +22,7 @@ const (
 	codeUsage    = 2
 	codeStopped  = 3
 	codeBroken   = 4
+	codeBefore   = 5 // the job was finished before
 )
 
 // usageError is wrong usage, or wrong settings: nothing was done.
@@ -45,8 +47,11 @@ func (e *doneError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 // codeOf returns the exit code of an error. Of several errors a failure counts most; but when a crawl was stopped, that code which
 // it left behind did not return is no failure of its own.
 func codeOf(err error) int {
-	if err == nil {
+	switch err.(type) {
+	case nil:
 		return codeFinished
+	case *tegenaria.NothingError: // whatever its causes are
+		return codeFailed
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		codes := make(map[int]bool)
@@ -56,7 +61,7 @@ func codeOf(err error) int {
 				codes[code] = true
 			}
 		}
-		for _, code := range []int{codeUsage, codeFailed, codeBroken, codeStopped} {
+		for _, code := range []int{codeUsage, codeFailed, codeBroken, codeStopped, codeBefore} {
 			if codes[code] {
 				return code
 			}
@@ -65,13 +70,17 @@ func codeOf(err error) int {
 	}
 	var (
 		usage   *usageError
+		other   *disk.MismatchError
 		broken  *brokenError
+		before  *finishedError
 		stopped *tegenaria.StoppedError
 		run     *tegenaria.RunError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &run) && run.Op == "wiring":
+	case errors.As(err, &usage), errors.As(err, &other), errors.As(err, &run) && run.Op == "wiring":
 		return codeUsage
+	case errors.As(err, &before):
+		return codeBefore
 	case errors.As(err, &broken):
 		return codeBroken
 	case errors.As(err, &stopped) && stopped.Reason == "abandoned":

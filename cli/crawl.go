@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/setting"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // crawlFlags are the flags of the command crawl.
@@ -25,6 +25,7 @@ type crawlFlags struct {
 	appended, overwritten []string
 	expect, stopIf        []string
 	job, result           string
+	ifFinished            string
 	stopOK, emptyOK       bool
 	log                   logFlags
 }
@@ -35,12 +36,13 @@ func (f *crawlFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
 	flags.StringArrayVarP(&f.sets, "set", "s", nil, "setting, `NAME=VALUE` such as politeness.delay=1s; may be repeated")
 	flags.StringVar(&f.job, "job", "", "`DIR` that keeps the crawl, so that the same command resumes it, whatever has ended it")
+	flags.StringVar(&f.ifFinished, "if-finished", "", "what is done if the --job was finished before: ok ends with exit code 0, fresh begins the job anew; without this `CHOICE` the exit code is 5")
 	flags.StringArrayVar(&f.limits, "limit", nil, "bound of the crawl, `NAME=VALUE` such as pages=100, items=50 or time=10m; may be repeated")
-	flags.StringArrayVar(&f.expect, "expect", nil, "`RULE` that holds at the end, such as 'item_scraped >= 900'; else the exit code is 4; may be repeated")
+	flags.StringArrayVar(&f.expect, "expect", nil, "`RULE` about all runs of the job that holds at the end, such as 'item_scraped >= 900'; else the exit code is 4; may be repeated")
 	flags.StringArrayVar(&f.stopIf, "stop-if", nil, "`RULE`, asked every 10 s, that ends the crawl with exit code 4 once it holds; may be repeated")
 	flags.StringVar(&f.result, "result", "", "`FILE` for exit code, reason and summary, as JSON")
 	flags.BoolVar(&f.stopOK, "stop-ok", false, "a crawl that a limit has ended has the exit code 0, and is judged")
-	flags.BoolVar(&f.emptyOK, "empty-ok", false, "a crawl that got no page has the exit code 0")
+	flags.BoolVar(&f.emptyOK, "empty-ok", false, "a crawl that got no page, or whose parsers all failed, has the exit code 0")
 	f.log.add(flags)
 }
 
@@ -139,7 +141,7 @@ func (a *argumentFlag) Type() string { return a.typ }
 
 func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, rest []string) error {
 	if len(rest) > 0 {
-		return usagef("%q belongs to no flag; arguments of a spider are given as -a NAME=VALUE", rest[0])
+		return usagef("%q belongs to no flag; arguments of a spider are given as -a NAME=VALUE", urlx.Redact(rest[0]))
 	}
 	f.named = make(map[string]string)
 	for _, a := range def.args {
@@ -147,11 +149,14 @@ func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, r
 			f.named[a.name] = flag.Value.String()
 		}
 	}
-	return c.crawl(cmd, f, def, func(l *layers) (tegenaria.SpiderInterface, error) { return def.make(l.values) })
+	return c.crawl(cmd, f, def, func(l *layers) (tegenaria.SpiderInterface, task, error) {
+		spider, err := def.of(l)
+		return spider, taskOf(def, l), err
+	})
 }
 
 // crawl crawls with a spider, and writes the result, however it ends. def is nil for a spider that is none of the program's.
-func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider func(*layers) (tegenaria.SpiderInterface, error), first ...tegenaria.EngineOption) (err error) {
+func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider func(*layers) (tegenaria.SpiderInterface, task, error), first ...tegenaria.EngineOption) (err error) {
 	if c.flags == nil {
 		c.flags = make(map[string]string)
 	}
@@ -171,12 +176,27 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	expect, expectErr := newRules("--expect", f.expect)
 	stopIf, stopErr := newRules("--stop-if", f.stopIf)
 	outputs, outErr := c.app.outputs(f.appended, f.overwritten)
-	if err := errors.Join(layersErr, expectErr, stopErr, outErr, f.log.check()); err != nil {
+	if err := errors.Join(layersErr, expectErr, stopErr, outErr, f.log.check(), f.checkJob()); err != nil {
 		return &usageError{err}
 	}
-	s, err := spider(l)
+	s, task, err := spider(l)
 	if err != nil {
 		return &usageError{err}
+	}
+	var job *job
+	if f.job != "" {
+		job, err = c.openJob(f, &task)
+		if before := (*finishedError)(nil); errors.As(err, &before) && f.ifFinished == finishedIsOK {
+			result.before = true
+			if !f.log.quiet {
+				fmt.Fprintf(c.err, "%s: the job %s was finished before, which is allowed; nothing is crawled\n", c.name, printable(f.job))
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, job.close(err)) }()
 	}
 	isSeen := c.app.columns(c.out) > 0
 	if c.progress = c.newProgress(f.log.quiet); c.progress != nil {
@@ -195,7 +215,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if logFile != nil {
 		defer func() { err = errors.Join(err, logFile.Close()) }()
 	}
-	run, err := c.newRun(s, f.job, append([]tegenaria.EngineOption{logger}, first...)...)
+	run, err := c.newRun(l, s, f.job, append([]tegenaria.EngineOption{logger}, first...)...)
 	if err != nil {
 		return err
 	}
@@ -211,13 +231,8 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if c.signals {
 		run.Add(tegenaria.EngineWithSignals())
 	}
-	if f.job != "" {
-		cache, err := disk.Open(f.job)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, cache.Close()) }()
-		run.Add(tegenaria.EngineWithCache(cache))
+	if job != nil {
+		run.Add(tegenaria.EngineWithCache(job.cache))
 	}
 	if err := c.app.addOutputs(run, outputs, c.out); err != nil {
 		return err
@@ -226,17 +241,17 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 		return err
 	}
 	result.engine = run.engine
-	return c.judged(cmd.Context(), f, run, l, expect, stopIf, result)
+	return c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
 }
 
 // judged runs the crawl and judges it.
-func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, expect, stopIf []*rule, result *result) error {
+func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, task *task, expect, stopIf []*rule, result *result) error {
 	rules := append(expect[:len(expect):len(expect)], stopIf...)
-	history, err := c.history(run.spider.GetName(), rules)
+	history, err := c.history(task.name(), rules)
 	if err != nil {
 		return err
 	}
-	facts := func() facts { return facts{job: run.engine.JobStats(), last: history.last} }
+	facts := func() facts { return facts{job: run.engine.JobStats(), run: run.engine.Stats(), last: history.last} }
 	stopped, err := c.execute(ctx, run, l, stopIf, facts)
 	var why *tegenaria.StoppedError
 	switch isStopped := errors.As(err, &why); {

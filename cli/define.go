@@ -10,13 +10,14 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/setting"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Definition is a spider of an App, with what is known of it before it is made. [Define] makes one.
 type Definition struct {
 	name, help string
 	args       []argument
-	make       func(values map[string]string) (tegenaria.SpiderInterface, error) // values of arguments that were given, by name
+	make       func(values map[string]string) (spider tegenaria.SpiderInterface, args any, err error) // values of arguments that were given, by name
 	mistake    error
 }
 
@@ -50,18 +51,24 @@ func Define[A any](name, help string, make func(args A) (tegenaria.SpiderInterfa
 	if d.mistake != nil {
 		d.mistake = fmt.Errorf("cli.Define(%q): %w", name, d.mistake)
 	}
-	d.make = func(values map[string]string) (tegenaria.SpiderInterface, error) {
+	d.make = func(values map[string]string) (tegenaria.SpiderInterface, any, error) {
 		var a A
 		if err := d.fill(reflect.ValueOf(&a).Elem(), values); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		spider, err := make(a)
 		if err == nil && spider == nil {
 			err = fmt.Errorf("spider %q: the func that makes it has returned nil", name)
 		}
-		return spider, err
+		return spider, a, err
 	}
 	return d
+}
+
+// of makes the spider of the arguments in layers, which keep them for its [Run].
+func (d *Definition) of(l *layers) (spider tegenaria.SpiderInterface, err error) {
+	spider, l.made, err = d.make(l.values)
+	return spider, err
 }
 
 // fixed describes a spider that there is already.
@@ -69,7 +76,7 @@ func fixed(s tegenaria.SpiderInterface) Definition {
 	if s == nil {
 		return Definition{mistake: errors.New("cli: a spider is nil")}
 	}
-	return Definition{name: s.GetName(), make: func(map[string]string) (tegenaria.SpiderInterface, error) { return s, nil }}
+	return Definition{name: s.GetName(), make: func(map[string]string) (tegenaria.SpiderInterface, any, error) { return s, nil, nil }}
 }
 
 // argumentsOf reads the tags of a struct.
@@ -173,9 +180,9 @@ func (a *App) definition(name string) (*Definition, error) {
 		names = append(names, a.defs[i].name)
 	}
 	if len(names) == 0 {
-		return nil, usagef("there is no spider %q: this program has none", name)
+		return nil, usagef("there is no spider %q: this program has none", urlx.Redact(name))
 	}
-	return nil, usagef("there is no spider %q%s; this program has %s", name, meant(name, names), listed(names))
+	return nil, usagef("there is no spider %q%s; this program has %s", urlx.Redact(name), meant(name, names), listed(names))
 }
 
 // listed names some of many.

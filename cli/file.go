@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -59,13 +62,40 @@ func readSettings(config string) (*settingsFile, error) {
 	}
 	f := &settingsFile{path: path}
 	f.entries, f.mistakes = parseSettings(name, text)
-	f.entries, err = fromFiles(f.entries, filepath.Dir(path))
+	f.entries, err = fromFiles(f.entries, filepath.Dir(path), config == "")
 	f.mistakes = errors.Join(f.mistakes, err)
 	return f, nil
 }
 
-func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
+// readBounded reads a file, without the byte order mark that some editors begin it with.
+func readBounded(path string) ([]byte, error) { return readIn(osFiles{}, path) }
+
+// files are where files are read: a folder, an *os.Root, or all of the system.
+type files interface {
+	Open(name string) (*os.File, error)
+	Stat(name string) (fs.FileInfo, error)
+}
+
+// osFiles are those of the system.
+type osFiles struct{}
+
+func (osFiles) Open(name string) (*os.File, error) { return os.Open(name) }
+
+func (osFiles) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
+// inherited are the names of what a process was given open, such as the <(command) of a shell.
+var inherited = []string{"/dev/fd/", "/dev/stdin", "/proc/self/fd/"}
+
+func readIn(from files, path string) ([]byte, error) {
+	info, err := from.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	isOpen := slices.ContainsFunc(inherited, func(name string) bool { return strings.HasPrefix(path, name) })
+	if info.Mode()&fs.ModeNamedPipe != 0 && !isOpen { // to open it waits for whoever writes to it
+		return nil, fmt.Errorf("%s is a named pipe; name a file", path)
+	}
+	file, err := from.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +107,31 @@ func readBounded(path string) ([]byte, error) {
 	if len(text) > mostOfFile {
 		return nil, fmt.Errorf("%s is larger than %d KiB", path, mostOfFile>>10)
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
 
-// fromFiles puts the contents of files in the place of values that name one, @FILE. Names are relative to dir.
-func fromFiles(entries []entry, dir string) ([]entry, error) {
+// readBelow reads a file that lies below a folder, also where links lead from there.
+func readBelow(dir, name string) ([]byte, error) {
+	if filepath.IsAbs(name) {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if name, err = filepath.Rel(abs, name); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return readIn(root, name)
+}
+
+// fromFiles puts the contents of files in the place of values that name one, @FILE. Names are relative to dir. below: these values were
+// not written by whoever runs the command, and have no other files than those below dir.
+func fromFiles(entries []entry, dir string, below bool) ([]entry, error) {
 	var errs []error
 	for i := range entries {
 		e := &entries[i]
@@ -93,10 +143,18 @@ func fromFiles(entries []entry, dir string) ([]entry, error) {
 			e.text = name
 			continue
 		}
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
+		var text []byte
+		var err error
+		switch {
+		case below:
+			if text, err = readBelow(dir, name); err != nil {
+				err = fmt.Errorf("%w; a settings file that was found names files below its own folder alone: --config %s trusts it with others", err, project.SettingsName)
+			}
+		case filepath.IsAbs(name):
+			text, err = readBounded(name)
+		default:
+			text, err = readBounded(filepath.Join(dir, name))
 		}
-		text, err := readBounded(name)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: the value of %s: %w", e.where, strings.Join(e.path, "."), err))
 			continue

@@ -19,6 +19,7 @@ type layers struct {
 	settings []entry           // in the order in which they are applied
 	args     map[string]entry  // the last one for each argument
 	values   map[string]string // of the arguments
+	made     any               // the struct of the arguments, once the spider was made of it; nil: it has none
 }
 
 // given are the flags that say settings and arguments.
@@ -164,7 +165,7 @@ func (g *given) entries() (settings, args []entry, errs []error) {
 	}
 	for _, list := range []*[]entry{&settings, &args} {
 		var err error
-		if *list, err = fromFiles(*list, "."); err != nil {
+		if *list, err = fromFiles(*list, ".", false); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -192,9 +193,9 @@ func (l *layers) origin(key string) (origin string, secret bool) {
 	return "", false
 }
 
-// newRun makes an engine for a spider, as the code says it. first are options that come before those of the program.
-func (c *call) newRun(spider tegenaria.SpiderInterface, job string, first ...tegenaria.EngineOption) (*Run, error) {
-	run := &Run{spider: spider, job: job, engine: tegenaria.NewSpiderEngine()}
+// newRun makes an engine for a spider, as the code says it. l has the arguments that the spider was made of. first are options that come before those of the program.
+func (c *call) newRun(l *layers, spider tegenaria.SpiderInterface, job string, first ...tegenaria.EngineOption) (*Run, error) {
+	run := &Run{spider: spider, args: l.made, job: job, engine: tegenaria.NewSpiderEngine()}
 	if visit, ok := spider.(*fixture.Visit); ok {
 		run.spider = visit.Spider()
 	}

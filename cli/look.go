@@ -41,7 +41,7 @@ func checkURL(raw string) error {
 func (c *call) looking(l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) (*Run, error) {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	run, err := c.newRun(spider, "")
+	run, err := c.newRun(l, spider, "")
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,11 @@ func (c *call) look(ctx context.Context, l *layers, request *tegenaria.Request, 
 // withoutSpider takes out of an error about a single page what is for crawls of many: the name of the spider, and how to go on.
 func withoutSpider(err error) error {
 	var nothing *tegenaria.NothingError
-	if errors.As(err, &nothing) && len(nothing.Seeds) == 1 {
+	switch {
+	case !errors.As(err, &nothing):
+	case nothing.Unparsed > 0: // whoever was given the page reports what its parser says
+		return nil
+	case len(nothing.Seeds) == 1:
 		return &nothing.Seeds[0]
 	}
 	var interrupted *tegenaria.InterruptedError

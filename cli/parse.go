@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,7 +126,7 @@ func (f *parseFlags) check(page string) error {
 	wrong(f.depth > 0 && !online, "--depth: a file is read offline, and leads nowhere")
 	wrong(f.depth > 0 && f.save != "", "--depth and --save: a fixture has one page; leave one of them out")
 	wrong(f.url != "" && online, "--url: the page has a URL already")
-	wrong(f.url != "" && !isURL(f.url), "--url %q: write it as https://host/path", f.url)
+	wrong(f.url != "" && !isURL(f.url), "--url %q: write it as https://host/path", urlx.Redact(f.url))
 	wrong(f.save != "" && (fileName(f.save) != f.save), "--save %q: use letters, digits, - and _", f.save)
 	return errors.Join(errs...)
 }
@@ -140,7 +141,7 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 	if err := errors.Join(layersErr, metaErr, f.check(page)); err != nil {
 		return &usageError{err}
 	}
-	spider, err := def.make(l.values)
+	spider, err := def.of(l)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -176,8 +177,31 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 	return errors.Join(err, failed)
 }
 
+// localFile returns the path that a URL of a file stands for; another text is a path already, unless it is a mistyped URL of the web.
+func localFile(text string) (string, error) {
+	switch urlx.Scheme(text) {
+	case "http", "https":
+		return "", usagef("%q is no URL that can be fetched: write it as https://host/path", urlx.Redact(text))
+	case "file":
+	default:
+		return text, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Host != "" && u.Host != "localhost" {
+		return "", usagef("%q names no file of this machine: write it as file:///folder/page.html, or leave file:// out", text)
+	}
+	if path := strings.TrimPrefix(u.Path, "/"); filepath.VolumeName(path) != "" { // file:///C:/page.html
+		return filepath.FromSlash(path), nil
+	}
+	return filepath.FromSlash(u.Path), nil
+}
+
 // pageFile reads a page from a file. Without a URL it is that of the page's base element.
 func pageFile(path, url string) (*fixture.Fixture, error) {
+	path, err := localFile(path)
+	if err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -46,12 +46,20 @@ type EndingPart interface {
 // Run is a crawl that a command is about to begin.
 type Run struct {
 	spider tegenaria.SpiderInterface
+	args   any
 	engine *tegenaria.SpiderEngine
 	job    string
 }
 
 // Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
 func (r *Run) Spider() tegenaria.SpiderInterface { return r.spider }
+
+// Args returns the arguments that the spider was made of, a value of the struct that [Define] was given:
+//
+//	if args, ok := run.Args().(ShopArgs); ok && args.Browser {
+//
+// It is nil if the spider has none, as those of [New].
+func (r *Run) Args() any { return r.args }
 
 // Engine returns the engine, which runs once Part.Start has returned.
 func (r *Run) Engine() *tegenaria.SpiderEngine { return r.engine }

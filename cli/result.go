@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,13 @@ type result struct {
 	path   string
 	engine *tegenaria.SpiderEngine // nil until there is one
 	rules  []string                // that were broken, or have ended the crawl
+	before bool                    // the job was finished before, which is allowed
 }
 
 // resultJSON is its form.
 type resultJSON struct {
 	Code    int                `json:"code"`   // the exit code
-	Reason  string             `json:"reason"` // "finished", "limit: pages", "interrupted", "failed", "usage", "rules"
+	Reason  string             `json:"reason"` // "finished", "limit: pages", "interrupted", "failed", "usage", "rules", "finished before"
 	Error   string             `json:"error,omitempty"`
 	Rules   []string           `json:"rules,omitempty"`
 	Summary *tegenaria.Summary `json:"summary,omitempty"`
@@ -64,6 +66,8 @@ func (r *result) write(err error) error {
 		content.Reason = "usage"
 	case content.Code == codeBroken:
 		content.Reason = "rules"
+	case content.Code == codeBefore || r.before:
+		content.Reason = "finished before"
 	case errors.As(err, &interrupted):
 		content.Reason = "interrupted"
 	}
@@ -104,8 +108,8 @@ type history struct {
 	last tegenaria.Stats
 }
 
-// history reads what is kept, if a rule asks for it: in .tegenaria beside the settings file, or else in the working directory.
-func (c *call) history(spider string, rules []*rule) (*history, error) {
+// history reads what is kept of a crawl, if a rule asks for it: in .tegenaria beside the settings file, or else in the working directory.
+func (c *call) history(crawl string, rules []*rule) (*history, error) {
 	h := &history{}
 	if !slices.ContainsFunc(rules, func(r *rule) bool { return r.last }) {
 		return h, nil
@@ -118,7 +122,7 @@ func (c *call) history(spider string, rules []*rule) (*history, error) {
 	if file.path != "" {
 		dir = filepath.Dir(file.path)
 	}
-	h.path = filepath.Join(dir, ".tegenaria", "last", fileName(spider)+".json")
+	h.path = filepath.Join(dir, ".tegenaria", "last", fileName(crawl)+".json")
 	text, err := os.ReadFile(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, nil
@@ -147,7 +151,11 @@ func (h *history) keep(s tegenaria.Stats) error {
 	return writeWhole(h.path, append(text, '\n'))
 }
 
-// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers.
+// mostFileName bounds a name of a file, in bytes: with an ending it is one that every file system takes.
+const mostFileName = 200
+
+// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers. One that is too long ends with
+// a hash.
 func fileName(name string) string {
 	var b strings.Builder
 	for _, r := range []byte(name) {
@@ -156,6 +164,10 @@ func fileName(name string) string {
 		} else {
 			fmt.Fprintf(&b, "%%%02x", r)
 		}
+	}
+	if b.Len() > mostFileName {
+		hash := fmt.Sprintf("-%x", sha256.Sum256([]byte(name)))
+		return b.String()[:mostFileName-len(hash)] + hash
 	}
 	return b.String()
 }

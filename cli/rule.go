@@ -98,14 +98,14 @@ type visitor func(n ast.Node)
 
 func (v visitor) Visit(n *ast.Node) { v(*n) }
 
-// identifiers returns the names of a rule, those of counts of last among them.
+// identifiers returns the names of a rule, those of counts of run and last among them.
 func identifiers(n ast.Node) (names []string) {
 	ast.Walk(&n, visitor(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.IdentifierNode:
 			names = append(names, n.Value)
 		case *ast.MemberNode:
-			if base, ok := n.Node.(*ast.IdentifierNode); ok && base.Value == "last" {
+			if base, ok := n.Node.(*ast.IdentifierNode); ok && (base.Value == "run" || base.Value == "last") {
 				if name, ok := n.Property.(*ast.StringNode); ok {
 					names = append(names, name.Value)
 				}
@@ -147,13 +147,14 @@ func isConstant(n ast.Node) bool {
 }
 
 // facts are the counts that rules are about.
-type facts struct{ job, last tegenaria.Stats }
+type facts struct{ job, run, last tegenaria.Stats }
 
-// countsType is Stats as rules see it, by the names of its JSON: its maps have texts or numbers as keys. factsType has the same of the
-// last run beside.
+// countsType is Stats as rules see it, by the names of its JSON: its maps have texts or numbers as keys. factsType has the same of this
+// run and of the last one beside.
 var (
 	countsType = countsOf()
-	factsType  = reflect.StructOf(append(visible(countsType), reflect.StructField{Name: "Last", Type: countsType, Tag: `expr:"last"`}))
+	factsType  = reflect.StructOf(append(visible(countsType),
+		reflect.StructField{Name: "Run", Type: countsType, Tag: `expr:"run"`}, reflect.StructField{Name: "Last", Type: countsType, Tag: `expr:"last"`}))
 )
 
 func visible(t reflect.Type) (fields []reflect.StructField) {
@@ -189,6 +190,7 @@ func countsOf() reflect.Type {
 func (f facts) env() any {
 	env := reflect.New(factsType).Elem()
 	fillCounts(env, f.job)
+	fillCounts(env.FieldByName("Run"), f.run)
 	fillCounts(env.FieldByName("Last"), f.last)
 	return env.Interface()
 }

@@ -130,6 +130,12 @@ func newApp(site string) *cli.App {
 			}
 			return tegenaria.NewSpider("page", tegenaria.Handle(one), urls[(a.Page-1)%len(urls)]), nil
 		}),
+		cli.Define("fails", "a parser that fails", func(struct{}) (tegenaria.SpiderInterface, error) {
+			fails := func(context.Context, *tegenaria.Response, *tegenaria.Output[quote]) error {
+				return context.DeadlineExceeded
+			}
+			return tegenaria.NewSpider("fails", tegenaria.Handle(fails), site+"/quotes/"), nil
+		}),
 		cli.Define("dead", "a page that is not there", func(struct{}) (tegenaria.SpiderInterface, error) {
 			return tegenaria.NewSpider("dead", tegenaria.Handle(parseQuotes), site+"/no-such-page"), nil
 		}),

@@ -70,7 +70,7 @@ func (c *call) inForce(def *Definition, g given) ([]shownSetting, error) {
 	var shown []shownSetting
 	spider := tegenaria.SpiderInterface(placeholder("settings"))
 	if def != nil {
-		if spider, err = def.make(l.values); err != nil {
+		if spider, err = def.of(l); err != nil {
 			return nil, &usageError{err}
 		}
 		for _, a := range def.args {
@@ -83,7 +83,7 @@ func (c *call) inForce(def *Definition, g given) ([]shownSetting, error) {
 			shown = append(shown, s)
 		}
 	}
-	run, err := c.newRun(spider, "")
+	run, err := c.newRun(l, spider, "")
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,14 @@ func leaves(s *tegenaria.Settings) map[string]string {
 // secretWords are parts of the names of settings that must not be shown.
 var secretWords = []string{"password", "passwd", "secret", "token", "credential", "apikey", "api_key", "api-key"}
 
+// isSecret reports whether the name of a setting or argument says that it is secret.
+func isSecret(name string) bool {
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
 // mask hides a value that came from a file of its own, or whose name says that it is secret.
 func (s *shownSetting) mask(secret bool) {
-	if s.Value != "" && s.Name != "secret_headers" && (secret || slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(s.Name, w) })) {
+	if s.Value != "" && s.Name != "secret_headers" && (secret || isSecret(s.Name)) {
 		s.Value = "••••••"
 	}
 }

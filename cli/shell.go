@@ -9,6 +9,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cli/internal/shell"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/spidertest/fixture"
 )
 
@@ -28,7 +29,7 @@ func (c *call) shellCommand() *cobra.Command {
 				return usagef("%s takes a URL or a file, and was given %d arguments", cmd.CommandPath(), len(args))
 			}
 			if url != "" && !isURL(url) {
-				return usagef("--url %q: write it as https://host/path", url)
+				return usagef("--url %q: write it as https://host/path", urlx.Redact(url))
 			}
 			if url != "" && (len(args) == 0 || isURL(args[0])) {
 				return usagef("--url is for a page from a file; leave it out")
@@ -120,7 +121,7 @@ func (c *call) shellParse(ctx context.Context, g given, page *tegenaria.Response
 	if err != nil {
 		return err
 	}
-	spider, err := def.make(l.values)
+	spider, err := def.of(l)
 	if err != nil {
 		return err
 	}

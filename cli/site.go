@@ -104,16 +104,16 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 		u, err := url.Parse(one)
 		switch {
 		case !isURL(one):
-			errs = append(errs, fmt.Errorf("%q is no URL; a crawl of URLs takes URLs alone", one))
+			errs = append(errs, fmt.Errorf("%q is no URL; a crawl of URLs takes URLs alone", urlx.Redact(one)))
 		case err != nil || u.Hostname() == "":
 			errs = append(errs, fmt.Errorf("%q is no URL that can be fetched: write it as https://host/path", urlx.Redact(one)))
 		default:
 			urls = append(urls, bare(one))
-			if host := strings.ToLower(u.Hostname()); !slices.Contains(hosts, host) {
-				hosts = append(hosts, host)
-			}
+			hosts = append(hosts, strings.ToLower(u.Hostname()))
 		}
 	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
 	wrong := func(when bool, format string, args ...any) {
 		if when {
 			errs = append(errs, fmt.Errorf(format, args...))
@@ -131,11 +131,10 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 	}
 	f.flags = append(f.flags, site.entries(cmd.Flags())...)
 	c.flags = maps.Clone(siteWords)
-	name := "site "
-	if site.sitemaps {
-		name += "--sitemaps "
+	name := hosts[0]
+	if len(hosts) > 1 {
+		name += fmt.Sprintf(" and %d more", len(hosts)-1)
 	}
-	name += strings.Join(slices.Sorted(slices.Values(urls)), " ")
 	set := []tegenaria.MiddlewaresInterface{tegenaria.MiddlewareFuncs{Name: "timeout", Internal: true, Request: func(ctx *tegenaria.Context) error {
 		tegenaria.RequestWithTimeout(site.timeout)(ctx.Request)
 		return nil
@@ -143,8 +142,8 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 	if auth != nil {
 		set = append(set, auth)
 	}
-	spider := func(*layers) (tegenaria.SpiderInterface, error) {
-		return spiders.NewSite(name, site.sitemaps, nil, urls...), nil
+	spider := func(*layers) (tegenaria.SpiderInterface, task, error) {
+		return spiders.NewSite(name, site.sitemaps, nil, urls...), task{URLs: slices.Sorted(slices.Values(urls)), Sitemaps: site.sitemaps}, nil
 	}
 	return c.crawl(cmd, f, nil, spider, tegenaria.EngineWithAllowedDomains(hosts...), tegenaria.EngineWithMiddlewares(set...))
 }
@@ -177,7 +176,7 @@ func loginsOf(urls, auth []string) (*middleware.BasicAuth, error) {
 	for i, text := range auth {
 		entries[i] = entry{path: []string{"auth"}, text: text, where: "--auth"}
 	}
-	entries, err := fromFiles(entries, ".")
+	entries, err := fromFiles(entries, ".", false)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ var inFlags = strings.NewReplacer(
 	"with a queue on disk, EngineWithCache and cache/disk, the same command goes on", "with --job DIR the same command goes on",
 	"raise the limit or keep them on disk with cache/disk", "raise the limit or keep them on disk with --job DIR",
 	"or keep the queue on disk with cache/disk", "or keep the queue on disk with --job DIR",
+	"choose another directory, or start it over with disk.Fresh", "name another directory, or remove this one",
 	"with spidertest.Parse, or give the engine EngineWithEmptyOK", "with the command parse, or give EngineWithEmptyOK",
 	"Politeness.PerSlot, Delay", "Politeness.PerSlot, Politeness.Delay",
 	"Politeness.Delay or AutoThrottle", "Politeness.Delay or Politeness.AutoThrottle",

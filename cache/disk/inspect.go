@@ -51,6 +51,13 @@ type Status struct {
 	Suspects []Info // requests that were in flight when the process died: they run alone when the job is resumed
 }
 
+// IsFinished reports what Status has as Finished, without reading the job.
+func (c *Cache) IsFinished() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.finished
+}
+
 // Status returns a summary of the job. Hosts lists the hosts with waiting requests, sorted by name.
 func (c *Cache) Status(ctx context.Context) (Status, error) {
 	st := Status{}

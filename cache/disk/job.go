@@ -123,7 +123,7 @@ func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 // isOurs reports whether a file in a job's directory belongs to the job.
 func isOurs(name string) bool {
 	switch strings.TrimSuffix(name, newSuffix) {
-	case formatFile, lockFile, markFile, filterFile, notesFile, storeDir, keptDir, foundDir, rebuiltDir:
+	case formatFile, lockFile, markFile, filterFile, notesFile, taskFile, storeDir, keptDir, foundDir, rebuiltDir:
 		return true
 	}
 	return false

@@ -61,6 +61,7 @@ const (
 	markFile   = "MARK"               // number of the newest commit, a witness beside the store
 	filterFile = "BLOOM"              // the Bloom filter, of a job that was closed
 	notesFile  = flightnotes.FileName // requests that are in flight, and those that may have killed the process
+	taskFile   = "COMMAND"            // what the command of package cli has begun the job with, which writes and reads it
 	storeDir   = "store"
 )
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ import (
 const codeUsage = 2
 
 // become builds the program of the project that the working directory lies in, and runs it with these arguments in the place of this
-// program. Outside projects, and for commands that are not about a project, it does nothing, and done is false.
+// program. Outside projects, and for commands that are not about a project, it does nothing, and done is false. For help and the completion
+// of a shell nothing is built, since nobody has asked for a command of the project yet: they are those of the program if it was built before.
 func become(args []string, stderr io.Writer) (code int, done bool) {
-	command, config := commandOf(args[1:])
+	command, config, helps := commandOf(args[1:])
 	if command == "new" || command == "version" || command == "completion" {
 		return 0, false
 	}
@@ -43,6 +45,18 @@ func become(args []string, stderr io.Writer) (code int, done bool) {
 		if err := project.CheckOwner(settings); err != nil {
 			return fail(err)
 		}
+	}
+	if completes := strings.HasPrefix(command, "__complete"); completes || helps {
+		program, err := programOf(dir)
+		if err == nil {
+			if _, err = os.Stat(program); err == nil {
+				code, err = run(program, args, func() {})
+			}
+		}
+		if err != nil && helps {
+			fmt.Fprintf(stderr, "tegenaria: this is the help of the command without the project in %s, whose program is built by the first command that needs it, such as tegenaria list\n", dir)
+		}
+		return code, err == nil
 	}
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
@@ -66,14 +80,27 @@ func become(args []string, stderr io.Writer) (code int, done bool) {
 	return code, true
 }
 
-// commandOf returns the command in the arguments, and the value of --config; "" if there is none.
-func commandOf(args []string) (command, config string) {
+// isUntidy reports whether the compiler has found that go.mod or go.sum lack what a program imports. The commands that it then proposes, go get
+// PACKAGE or go mod download, add only the first of several modules, or none.
+func isUntidy(said string) bool {
+	for _, sign := range []string{"missing go.sum entry", "no required module provides package", "updates to go.mod needed", "cannot find module providing package"} {
+		if strings.Contains(said, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// commandOf returns the command in the arguments, and the value of --config; "" if there is none. helps: they ask for help.
+func commandOf(args []string) (command, config string, helps bool) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		value, named := strings.CutPrefix(arg, "--config=")
 		switch {
 		case arg == "--":
-			return command, config
+			return command, config, helps || command == ""
+		case arg == "-h" || arg == "--help":
+			helps = true
 		case named:
 			config = value
 		case arg == "--config" && i+1 < len(args):
@@ -83,7 +110,7 @@ func commandOf(args []string) (command, config string) {
 			command = arg
 		}
 	}
-	return command, config
+	return command, config, helps || command == "" || command == "help"
 }
 
 func hasURL(args []string) bool {
@@ -107,31 +134,43 @@ func settingsFile(config string) (string, error) {
 	return project.Find(dir)
 }
 
-// build builds the program of a project. It lies in the cache of the user, so that Go sees when there is nothing to do. Until unlock is
-// called, or this process becomes another one, nobody else builds it.
-func build(goCommand, dir string, stderr io.Writer) (program string, unlock func(), err error) {
+// programOf returns where the program of a project is built: in the cache of the user, so that Go sees when there is nothing to do.
+func programOf(dir string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", nil, fmt.Errorf("there is no place for the program of the project: %w", err)
+		return "", fmt.Errorf("there is no place for the program of the project: %w", err)
 	}
-	home := filepath.Join(cache, "tegenaria", fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:16])
+	program := filepath.Join(cache, "tegenaria", fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:16], "tegenaria")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	return program, nil
+}
+
+// build builds the program of a project. Until unlock is called, or this process becomes another one, nobody else builds it.
+func build(goCommand, dir string, stderr io.Writer) (program string, unlock func(), err error) {
+	if program, err = programOf(dir); err != nil {
+		return "", nil, err
+	}
+	home := filepath.Dir(program)
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return "", nil, err
 	}
 	if unlock, err = lockedfile.MutexAt(filepath.Join(home, "lock")).Lock(); err != nil {
 		return "", nil, err
 	}
-	program = filepath.Join(home, "tegenaria")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
 	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(stderr, "tegenaria: building the program of the project for the first time, which may take a minute\n")
 	}
 	cmd := exec.Command(goCommand, "build", "-o", program, ".")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stderr, stderr
+	var said bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stderr, io.MultiWriter(stderr, &said)
 	if err := cmd.Run(); err != nil {
 		unlock()
+		if isUntidy(said.String()) {
+			fmt.Fprintf(stderr, "tegenaria: the program imports a package whose modules go.mod or go.sum do not name yet: go mod tidy in %s adds them; "+
+				"it changes both files, and needs a network for modules that are not on this machine\n", dir)
+		}
 		return "", nil, err
 	}
 	return program, unlock, nil

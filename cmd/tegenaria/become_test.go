@@ -9,16 +9,25 @@ import (
 )
 
 func TestCommandOf(t *testing.T) {
-	for _, test := range []struct{ args, command, config string }{
-		{"", "", ""},
-		{"crawl quotes", "crawl", ""},
-		{"--config a/b list", "list", "a/b"},
-		{"list --config=c", "list", "c"},
-		{"-h", "", ""},
-		{"new -- --config x", "new", ""},
+	for _, test := range []struct {
+		args, command, config string
+		helps                 bool
+	}{
+		{"", "", "", true},
+		{"crawl quotes", "crawl", "", false},
+		{"--config a/b list", "list", "a/b", false},
+		{"list --config=c", "list", "c", false},
+		{"-h", "", "", true},
+		{"--help", "", "", true},
+		{"--config a", "", "a", true},
+		{"help crawl", "help", "", true},
+		{"crawl quotes -h", "crawl", "", true},
+		{"new -- --config x", "new", "", false},
+		{"parse -- -h", "parse", "", false},
 	} {
-		if command, config := commandOf(strings.Fields(test.args)); command != test.command || config != test.config {
-			t.Errorf("%q: %q, %q", test.args, command, config)
+		command, config, helps := commandOf(strings.Fields(test.args))
+		if command != test.command || config != test.config || helps != test.helps {
+			t.Errorf("%q: %q, %q, %t", test.args, command, config, helps)
 		}
 	}
 }

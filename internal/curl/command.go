@@ -1,10 +1,13 @@
 package curl
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,6 +143,18 @@ func (c *Command) String() string {
 
 // Open opens a file that a command line names.
 type Open func(name string) (io.ReadCloser, error)
+
+// OpenFile opens a file of the system. A named pipe is an error: to open it waits for whoever writes to it.
+func OpenFile(name string) (io.ReadCloser, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a named pipe; name a file")}
+	}
+	return os.Open(name)
+}
 
 // MaxFile is how much of a file is read into memory, in bytes.
 const MaxFile = 64 << 20

@@ -229,3 +229,26 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+// It fails if an error shows a part of the line, which may be a password.
+func TestErrorsShowNoSecret(t *testing.T) {
+	for line, want := range map[string]string{
+		`curl https://h/ -H "Authorization: Bearer SECRET`:         "the quotation at byte 20 is not closed",
+		`curl https://h/ -H 'Authorization: Bearer SECRET`:         "the quotation at byte 20 is not closed",
+		`curl https://h/ -H $'Authorization: Bearer SECRET`:        "the quotation at byte 20 is not closed",
+		"curl ^\"https://h/^\" -H ^\"Authorization: Bearer SECRET": "is not closed",
+		`curl https://h/?a=1&token=SECRET`:                         "remove the & at byte 20 and what follows",
+		"curl ^\"https://h/^\" &token=SECRET":                      "remove the & at byte 21 and what follows",
+		`curl https://h/ -u me:$SECRET`:                            "the shell would replace the $ at byte 23",
+		`curl https://h/ -u "me:pa$SECRET"`:                        "the shell would replace the $ at byte 26",
+		"curl https://h/ -u me:`SECRET`":                           "the shell would replace the ` at byte 23",
+		`curl https://h/ -F 'a=SECRET;SECRET=1'`:                   "behind a semicolon stand",
+		`curl https://h/ -H SECRET`:                                "a header is written as",
+		`curl SECRETS://me:SECRET@h/`:                              "only URLs of http and https",
+	} {
+		_, err := curl.Parse(line, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(strings.ReplaceAll(err.Error(), "SECRETS", ""), "SECRET") {
+			t.Errorf("%s: %v; wanted %s", line, err, want)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func Words(line string) ([]string, error) {
 	if isCmd(line) {
 		return cmdWords(line)
 	}
-	b := bash{rest: line}
+	b := bash{rest: line, length: len(line)}
 	return b.words()
 }
 
@@ -53,6 +53,7 @@ func isCmd(line string) bool {
 
 // bash reads words by the rules of bash (Bash reference manual, section 3.1.2).
 type bash struct {
+	length int // of the line
 	rest   string
 	word   []byte
 	inWord bool
@@ -82,11 +83,11 @@ func (b *bash) words() ([]string, error) {
 		case strings.HasPrefix(b.rest, "$'"):
 			err = b.ansi()
 		case c == '$' && len(b.rest) > 1 && isExpansion(b.rest[1]), c == '`':
-			err = &Error{Reason: "the shell would replace " + strconv.Quote(cut(b.rest, 20)) + "; write its value, or put it in single quotes"}
+			err = b.replaced(0, "put it in single quotes")
 		case string(b.word) == "@" && strings.HasPrefix(b.rest, fileOpen):
 			err = b.file()
 		case strings.IndexByte("|&;<>()", c) >= 0:
-			err = &Error{Reason: "only the curl command can be read; remove " + strconv.Quote(cut(b.rest, 20)) + " and what follows, or quote it"}
+			err = second(c, b.at(0))
 		default:
 			b.add(b.rest[0])
 			b.rest = b.rest[1:]
@@ -116,7 +117,7 @@ func isExpansion(c byte) bool {
 func (b *bash) single() error {
 	text, rest, ok := strings.Cut(b.rest[1:], "'")
 	if !ok {
-		return unclosed(b.rest)
+		return unclosed(b.at(0))
 	}
 	b.word, b.rest, b.inWord = append(b.word, text...), rest, true
 	return nil
@@ -139,12 +140,12 @@ func (b *bash) double() error {
 				b.word = append(b.word, '\\', next)
 			}
 		case c == '`', c == '$' && i+1 < len(b.rest) && isExpansion(b.rest[i+1]):
-			return &Error{Reason: "the shell would replace " + strconv.Quote(cut(b.rest[i:], 20)) + "; write its value, or use single quotes"}
+			return b.replaced(i, "use single quotes")
 		default:
 			b.word = append(b.word, c)
 		}
 	}
-	return unclosed(b.rest)
+	return unclosed(b.at(0))
 }
 
 func (b *bash) backslash() error {
@@ -241,7 +242,7 @@ func (b *bash) ansi() error {
 			put('\\', c)
 		}
 	}
-	return unclosed(b.rest)
+	return unclosed(b.at(0))
 }
 
 func isDigit(c byte, base int) bool {
@@ -251,8 +252,24 @@ func isDigit(c byte, base int) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
 }
 
-func unclosed(rest string) error {
-	return &Error{Reason: "a quotation is not closed: " + strconv.Quote(cut(rest, 40))}
+// No error shows a part of the line, which may be a password: all say where it is.
+
+// position names a place in a line.
+func position(index int) string { return " at byte " + strconv.Itoa(index+1) }
+
+// at names the place of what lies so far behind what was read.
+func (b *bash) at(ahead int) string { return position(b.length - len(b.rest) + ahead) }
+
+func (b *bash) replaced(ahead int, or string) error {
+	return &Error{Reason: "the shell would replace the " + b.rest[ahead:ahead+1] + b.at(ahead) + " and what belongs to it; write its value, or " + or}
+}
+
+func second(sign byte, where string) error {
+	return &Error{Reason: "only the curl command can be read; remove the " + string(rune(sign)) + where + " and what follows, or quote it"}
+}
+
+func unclosed(where string) error {
+	return &Error{Reason: "the quotation" + where + " is not closed"}
 }
 
 func cut(s string, n int) string {
@@ -284,7 +301,7 @@ func cmdWords(line string) ([]string, error) {
 			quoted = !quoted
 			plain = append(plain, c)
 		case !quoted && strings.IndexByte("|&<>", c) >= 0:
-			return nil, &Error{Reason: "only the curl command can be read; remove " + strconv.Quote(cut(line[i:], 20)) + " and what follows, or quote it"}
+			return nil, second(c, position(i))
 		case c == '\n' && !quoted && strings.TrimSpace(line[i:]) != "":
 			return nil, &Error{Reason: "there is a second command in another line; end lines that go on with ^"}
 		default:
@@ -294,11 +311,11 @@ func cmdWords(line string) ([]string, error) {
 	return splitWindows(plain)
 }
 
-// splitWindows splits a line into words: backslashes count in front of a quotation mark alone.
+// splitWindows splits a line, whose carets were removed, into words: backslashes count in front of a quotation mark alone.
 func splitWindows(line []byte) ([]string, error) {
 	var out []string
 	var word []byte
-	inWord, quoted := false, false
+	inWord, quoted, opened := false, false, 0
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
@@ -328,7 +345,7 @@ func splitWindows(line []byte) ([]string, error) {
 				i++
 				continue
 			}
-			quoted = !quoted
+			quoted, opened = !quoted, i
 		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
 			if inWord {
 				out = append(out, string(word))
@@ -339,7 +356,7 @@ func splitWindows(line []byte) ([]string, error) {
 		}
 	}
 	if quoted {
-		return nil, unclosed(string(line))
+		return nil, unclosed(position(opened))
 	}
 	if inWord {
 		out = append(out, string(word))

@@ -21,6 +21,8 @@ type Counters struct {
 	damaged   atomic.Int64
 	damagedAt atomic.Pointer[string] // the URL of the first of them
 
+	Unparsed atomic.Int64 // failures of parsers
+
 	parsed atomic.Int64
 	first  atomic.Pointer[string] // the URL of the first page that was parsed
 

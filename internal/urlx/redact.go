@@ -15,7 +15,7 @@ func Redact(raw string) string {
 	if err == nil && u.Scheme == "mailto" {
 		return raw // an address, without a password
 	}
-	if err != nil || u.Opaque != "" {
+	if err != nil || u.Opaque != "" || u.Scheme != "" && u.Host == "" { // the last is a mistyped "http:/user:password@host/"
 		at := strings.LastIndexByte(raw, '@')
 		scheme, _, ok := strings.Cut(raw[:at], "//")
 		if !ok {

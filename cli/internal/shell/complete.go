@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Complete returns the word that a line ends with, and what it may become.
 func (s *Shell) Complete(line string) (word string, becomes []string) {
@@ -51,7 +54,12 @@ func beginning(names []string, before, text string) (list []string) {
 // completeCSS completes the name that a word ends with, by what stands before it.
 func (s *Shell) completeCSS(word string) []string {
 	at := len(word)
-	for at > 0 && isNameByte(word[at-1]) {
+	for at > 0 {
+		if at > 1 && word[at-2] == '\\' { // escaped
+			at--
+		} else if !isNameByte(word[at-1]) {
+			break
+		}
 		at--
 	}
 	before, name, w := word[:at], word[at:], s.pageWords()
@@ -59,24 +67,50 @@ func (s *Shell) completeCSS(word string) []string {
 		return beginning(w.attrs, before, name)
 	}
 	if before == "" {
-		return beginning(w.tags, before, name)
+		return beginning(identifiers(w.tags), before, name)
 	}
 	switch before[len(before)-1] {
 	case '.':
-		return beginning(w.classes, before, name)
+		return beginning(identifiers(w.classes), before, name)
 	case '#':
-		return beginning(w.ids, before, name)
+		return beginning(identifiers(w.ids), before, name)
 	case '[':
-		return beginning(w.attrs, before, name)
+		return beginning(identifiers(w.attrs), before, name)
 	case ':':
 		if strings.HasSuffix(before, "::") {
 			return beginning([]string{"attr(", "text"}, before, name)
 		}
 		return nil
 	case '>', '+', '~', ',', '(':
-		return beginning(w.tags, before, name)
+		return beginning(identifiers(w.tags), before, name)
 	}
 	return nil
+}
+
+// identifiers writes names as a selector has them.
+func identifiers(names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = identifier(name)
+	}
+	return list
+}
+
+// identifier writes a name as an identifier of CSS: what cannot stand in one is escaped (CSS Object Model, section 2.1).
+func identifier(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		isDigit := r >= '0' && r <= '9'
+		switch {
+		case r < ' ' || r == 0x7f || isDigit && (i == 0 || i == 1 && name[0] == '-'):
+			fmt.Fprintf(&b, "\\%x ", r)
+		case isDigit || r == '_' || r == '-' && name != "-" || r >= 0x80 || r|0x20 >= 'a' && r|0x20 <= 'z':
+			b.WriteRune(r)
+		default:
+			b.WriteString("\\" + string(r))
+		}
+	}
+	return b.String()
 }
 
 func (s *Shell) completeXPath(word string) []string {

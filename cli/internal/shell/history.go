@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,10 +34,19 @@ func openHistory(path string) *history {
 	return h
 }
 
+// secretParameter finds a parameter of a URL whose name says that it is a secret: ?token=, &api_key=, #access_token=.
+var secretParameter = regexp.MustCompile(`(?i)[?&;#]([^=&;#]*(token|secret|passw|pwd|auth|credential|session|signature|jwt)[^=&;#]*|([^=&;#]*[-_.])?(key|sig|sid|code)|apikey)=`)
+
+// mayHoldSecret reports whether a line may hold a password: one with a login in a URL, or with such a parameter.
+func mayHoldSecret(line string) bool {
+	isURL := strings.Contains(line, "://") || strings.HasPrefix(line, "fetch ")
+	return isURL && strings.Contains(line, "@") || secretParameter.MatchString(line)
+}
+
 // Write adds a line, unless it may hold a password.
 func (h *history) Write(line string) (int, error) {
 	line = strings.TrimSpace(line)
-	if line == "" || strings.ContainsAny(line, "\r\n") || strings.Contains(line, "://") && strings.Contains(line, "@") {
+	if line == "" || strings.ContainsAny(line, "\r\n") || mayHoldSecret(line) {
 		return len(h.lines), nil
 	}
 	if n := len(h.lines); n > 0 && h.lines[n-1] == line {

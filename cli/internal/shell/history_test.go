@@ -13,19 +13,21 @@ import (
 func TestHistory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tegenaria", "shell_history")
 	h := openHistory(path)
-	for _, line := range []string{"css a", "css a", "", "fetch https://u:secret@shop.example/", "xpath //a/@href"} {
+	for _, line := range []string{"css a", "css a", "", "fetch https://u:secret@shop.example/", "fetch http:/u:secret@shop.example/",
+		"fetch https://shop.example/?page=2&token=secret", "fetch /list?api_key=secret", "fetch ?KEY=secret", "fetch /cb#access_token=secret&x=1",
+		"fetch https://shop.example/?X-Amz-Signature=secret", "fetch /?PHPSESSID=1;jsession=secret", "fetch /?keyword=books", "xpath //a/@href"} {
 		if _, err := h.Write(line); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"css a", "xpath //a/@href"}
+	want := []string{"css a", "fetch /?keyword=books", "xpath //a/@href"}
 	if got := openHistory(path).lines; !slices.Equal(got, want) {
 		t.Errorf("%q, wanted %q", got, want)
 	}
-	if line, err := h.GetLine(1); line != want[1] || err != nil || h.Len() != 2 {
+	if line, err := h.GetLine(1); line != want[1] || err != nil || h.Len() != 3 {
 		t.Errorf("%q of %d, %v", line, h.Len(), err)
 	}
-	if _, err := h.GetLine(2); err == nil {
+	if _, err := h.GetLine(3); err == nil {
 		t.Error("there is a line too many")
 	}
 }

@@ -81,7 +81,11 @@ func (s *Shell) Script(ctx context.Context, in io.Reader) error {
 	number := 0
 	for lines.Scan() {
 		number++
-		err := s.Do(ctx, lines.Text())
+		line := lines.Text()
+		if number == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // some editors begin a file with it
+		}
+		err := s.Do(ctx, line)
 		if errors.Is(err, ErrQuit) {
 			return nil
 		}

@@ -142,6 +142,46 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// What completion offers, and what the tree shows, are selectors that select. It fails if a name is not escaped where CSS asks for it.
+func TestCompleteEscapes(t *testing.T) {
+	const page = `<div id="2nd" class="md:flex w-1/2 -3 2xl @a é"><svg:rect id="a.b"></svg:rect><p @click=x xml:lang=y></p></div>`
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"css .m", []string{`.md\:flex`}},
+		{"css .md\\:f", []string{`.md\:flex`}},
+		{"css .w-1\\/", []string{`.w-1\/2`}},
+		{"css .", []string{`.-\33 `, `.\32 xl`, `.\@a`, `.md\:flex`, `.w-1\/2`, ".é"}},
+		{"css #", []string{`#\32 nd`, `#a\.b`}},
+		{"css s", []string{`svg\:rect`}},
+		{"css [", []string{`[\@click`, "[class", "[id", `[xml\:lang`}},
+	} {
+		s := shell.New(host, io.Discard, io.Discard)
+		s.Open(pageOf(page))
+		_, got := s.Complete(test.line)
+		slices.Sort(got)
+		slices.Sort(test.want)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q becomes %q; wanted %q", test.line, got, test.want)
+		}
+		for _, made := range got {
+			if made[0] == '[' {
+				made += "]"
+			}
+			if pageOf(page).CSS(made).Len() == 0 {
+				t.Errorf("%q selects nothing", made)
+			}
+		}
+	}
+	var out bytes.Buffer
+	s := shell.New(host, &out, &out)
+	s.Open(pageOf(page))
+	if err := s.Do(t.Context(), "tree"); err != nil || !strings.Contains(out.String(), `div#\32 nd.md\:flex.w-1\/2.`) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
 // It fails if a page that cannot be read ends the shell, or what it holds is printed as it is.
 func TestBadPages(t *testing.T) {
 	binary := bytes.Repeat([]byte("\x00\xff\x1b[2J<a href=x>\x1b]0;t\x07"), 1000)

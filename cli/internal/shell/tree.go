@@ -81,12 +81,12 @@ func (t *outline) add(alike []html.Node, depth int) {
 // label is an element as a selector would have it: li#first.item.
 func label(n html.Node) string {
 	var b strings.Builder
-	b.WriteString(n.Name())
+	b.WriteString(identifier(n.Name()))
 	if id := n.Attr("id"); id != "" {
-		b.WriteString("#" + id)
+		b.WriteString("#" + identifier(id))
 	}
 	for class := range strings.FieldsSeq(n.Attr("class")) {
-		b.WriteString("." + class)
+		b.WriteString("." + identifier(class))
 	}
 	return b.String()
 }
