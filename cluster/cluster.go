@@ -97,6 +97,7 @@ var (
 	_ tegenaria.CacheInterface = (*Cache)(nil)
 	_ tegenaria.SharedCache    = (*Cache)(nil)
 	_ tegenaria.FlightRecorder = (*Cache)(nil)
+	_ tegenaria.NamedWorker    = (*Cache)(nil)
 )
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
@@ -142,6 +143,9 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	}
 	return c, nil
 }
+
+// WorkerName returns the name of the worker, see [Options].Worker. Outputs that would have one name in all workers add it.
+func (c *Cache) WorkerName() string { return c.worker }
 
 // newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
 func newCache(ctx context.Context, s store, m member, p place, o Options) *Cache {
