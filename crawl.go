@@ -40,6 +40,7 @@ type crawl struct {
 	keepers     commit.Keepers
 	cache       CacheInterface
 	shared      SharedCache // the cache, if other programs work on its job too; otherwise nil
+	worker      string      // the name of this program among them, "": there are no others, or the cache gives none
 	parsers     *parserTable
 	domains     *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
 	middlewares Middlewares   // sorted
@@ -185,6 +186,9 @@ func (c *crawl) wireMachines() (err error) {
 		c.cache = newMemoryCache()
 	}
 	c.shared, _ = c.cache.(SharedCache)
+	if named, ok := c.cache.(NamedWorker); ok {
+		c.worker = named.WorkerName()
+	}
 	done := func(j *job) { c.settler.done(j) }
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())

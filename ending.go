@@ -103,10 +103,17 @@ func (c *crawl) settleFinished() {
 // endedBefore ends the run of a job that was complete before it began.
 func (c *crawl) endedBefore(reason string) error {
 	c.stop.ending.Finish(reason)
-	text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
+	anew := "begin a new one, in another directory or with disk.Fresh()"
+	failed := "disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+	if c.shared != nil {
+		anew, failed = "begin a job of another name", "its cache's DeadLetters lists them"
+	}
+	text := "this job was finished before, and nothing is crawled: to crawl again, " + anew
+	if len(c.opened) > 0 {
+		text += "; the outputs of this program were not closed then, which is done now"
+	}
 	if n := c.report.earlier()["outcome/"+Failed.String()] + c.report.earlier()["outcome/"+GaveUp.String()]; n > 0 {
-		text += "; " + report.Count(n, "request") +
-			" failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+		text += "; " + report.Count(n, "request") + " failed: " + failed
 	}
 	c.report.log.Warn(text)
 	return c.close(reason)

@@ -63,6 +63,11 @@ func Resumable(ctx context.Context) bool { return commit.Resumable(ctx) }
 // of a [Committer] is given. For any other context it returns "".
 func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 
+// WorkerName returns the name that this program has among those that work on the job, as its cache says it
+// ([NamedWorker]): outputs of one folder can be told apart by it. ctx is the context of a run, such as the one that
+// Restore of a [Committer] is given. For any other context, and where one program has the job alone, it returns "".
+func WorkerName(ctx context.Context) string { return commit.WorkerName(ctx) }
+
 // Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has
 // finished, no further run will continue it, so state that was kept for the next run can be closed for good. For any
 // other context it returns true.

@@ -377,20 +377,16 @@ func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
 	}
 }
 
-// finished stores that the job is complete. Until closed is called a run of it closes its committers once more.
+// finished stores that the job is complete.
 func (s *settler) finished() error {
 	s.complete = true
 	if !s.durable {
 		return nil
 	}
-	batch := Batch{Counters: s.counters(nil), Finished: lifecycle.Finished}
-	if len(s.committers) > 0 {
-		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
-	}
-	return s.cache.Settle(s.stop.storing, batch)
+	return s.cache.Settle(s.stop.storing, Batch{Counters: s.counters(nil), Finished: lifecycle.Finished})
 }
 
-// closed stores that the committers of a complete job are closed.
+// closed stores that the committers of a complete job are closed: no later run touches what they have written.
 func (s *settler) closed() error {
 	if !s.durable {
 		return nil
@@ -398,7 +394,8 @@ func (s *settler) closed() error {
 	return s.cache.Settle(s.stop.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
 }
 
-// closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
+// closingCheckpoint is the key under which a durable job notes that its committers are not closed yet: from their first
+// checkpoints until the job is complete and they are closed. Each worker of a shared job has its own note.
 const closingCheckpoint = "tegenaria/closing"
 
 // keepState adds to a durable batch the state of parts that has changed, and the loopback addresses that the seeds

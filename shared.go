@@ -29,6 +29,11 @@ type SharedCache interface {
 	Stopped(reason string)
 }
 
+// NamedWorker is an optional interface of a [CacheInterface] on whose job several programs work: WorkerName returns the
+// name of this one among them. It is stable: a program that is started again has the name that it had before. The
+// engine asks once for each run, when it is wired; see [WorkerName].
+type NamedWorker interface{ WorkerName() string }
+
 // SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None
 // of them waits for the cache.
 type SharedRun struct {

@@ -179,10 +179,14 @@ func (c *crawl) opening(part any, code func() error) error {
 }
 
 // restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the
-// first checkpoints of those that have none.
+// first checkpoints of those that have none, together with the note that they are not closed yet.
 func (c *crawl) restore(ctx context.Context, state State) error {
-	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
+	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), c.worker, !state.Durable),
+		state.Checkpoints, c.opening)
 	if err == nil && state.Durable && !state.Finished {
+		if len(c.committers) > 0 && len(state.Checkpoints[closingCheckpoint]) == 0 {
+			first[closingCheckpoint] = []byte("open")
+		}
 		err = c.keepers.Restore(state.Checkpoints, c.opening)
 	}
 	if err == nil && len(first) > 0 {

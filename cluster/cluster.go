@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,11 +98,12 @@ var (
 	_ tegenaria.CacheInterface = (*Cache)(nil)
 	_ tegenaria.SharedCache    = (*Cache)(nil)
 	_ tegenaria.FlightRecorder = (*Cache)(nil)
+	_ tegenaria.NamedWorker    = (*Cache)(nil)
 )
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
 // settings as libpq has them; a password may also come from a file. The databases of a job on several servers are URLs, separated by commas, in the
-// same order for all workers. A job that has other tables or another number of partitions is refused with a [*MismatchError], a server that
+// same order for all workers. An address that cannot be read is refused with an [*AddressError]. A job that has other tables or another number of partitions is refused with a [*MismatchError], a server that
 // cannot keep a job with a [*ServerError], and a user without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	configs, err := configsOf(dsn, job)
@@ -143,6 +145,9 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	return c, nil
 }
 
+// WorkerName returns the name of the worker, see [Options].Worker. Outputs that would have one name in all workers add it.
+func (c *Cache) WorkerName() string { return c.worker }
+
 // newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
 func newCache(ctx context.Context, s store, m member, p place, o Options) *Cache {
 	c := &Cache{
@@ -153,31 +158,26 @@ func newCache(ctx context.Context, s store, m member, p place, o Options) *Cache
 	return c
 }
 
+// nextAddress is what stands between the URLs of two servers. A password has no slash, unless it is written as %2F.
+var nextAddress = regexp.MustCompile(`\s*,\s*(postgres(?:ql)?://)`)
+
 // configsOf returns how to connect to the servers of a job of this name.
 func configsOf(dsn, job string) (configs []*pgx.ConnConfig, err error) {
-	for i, one := range strings.Split(dsn, ",postgres") {
-		if i > 0 {
-			one = "postgres" + one
-		}
-		config, err := configOf(one, job)
-		if err != nil {
-			return nil, err
+	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") || job == "public" || job == "information_schema" {
+		return nil, fmt.Errorf("cluster: %q is no name of a job, which is a schema of its own: choose one of 1 to %d bytes that does not begin with pg_, and neither public nor information_schema", job, longestName)
+	}
+	addresses := []string{dsn}
+	if dsn = strings.TrimSpace(dsn); nextAddress.MatchString(","+dsn) && strings.HasPrefix(dsn, "postgres") {
+		addresses = strings.Split(nextAddress.ReplaceAllString(dsn, "\n$1"), "\n")
+	}
+	for i, address := range addresses {
+		config, err := pgx.ParseConfig(address)
+		if err != nil { // which has the address in it, and so may have its password
+			return nil, &AddressError{Server: i}
 		}
 		configs = append(configs, config)
 	}
 	return configs, nil
-}
-
-// configOf returns how to connect to a database for a job of this name.
-func configOf(dsn, job string) (*pgx.ConnConfig, error) {
-	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") {
-		return nil, fmt.Errorf("cluster: %q is no name of a job: choose one of 1 to %d bytes that does not begin with pg_", job, longestName)
-	}
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
-	}
-	return config, nil
 }
 
 // open connects and finds the job.

@@ -85,7 +85,8 @@
 // Checkpoints belong to the name of a worker: those of its files, its cookies and whatever else its program stores. A worker goes on with its
 // own, and one of another name begins its files anew. So the items of a job are those of the files of all its workers: each file has an item
 // once up to its last checkpoint. What a dead worker has written after that is in another file again; it
-// is cut when that worker is started again under its name, before the job is finished, or by [Trim]. robots.txt is read anew by a new owner.
+// is cut when that worker is started again under its name, also after the end of the job, or by [Trim]. A worker that begins after the end completes its
+// files unless it has done so before: then it touches none of them, whatever has become of them since. robots.txt is read anew by a new owner.
 //
 // # Several servers
 //

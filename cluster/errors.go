@@ -87,6 +87,17 @@ func (e *AloneError) Error() string {
 		e.Slot, e.Server, e.Job)
 }
 
+// AddressError is the refusal of a DSN. It says nothing of what is in it, since that may be a password.
+type AddressError struct {
+	Server int // whose address it is, as numbered in the DSN of [Open]: 0 is the first
+}
+
+// Error says what to do.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("cluster: the address of the database (number %d of those that the DSN has) cannot be read, and is not shown since it may have a password: "+
+		"write it as postgres://user:password@host:5432/database, with the special characters of the password as in a URL (@ is %%40, / is %%2F), and several with a comma between them", e.Server+1)
+}
+
 // ServerError is the refusal of a server that cannot keep what it says it keeps.
 type ServerError struct {
 	What  string // "version" or "fsync"

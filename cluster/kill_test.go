@@ -26,6 +26,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cluster"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
@@ -40,6 +41,22 @@ type crawl struct {
 	Worker              string // which is the user agent, too
 	Options             cluster.Options
 	Delay               time.Duration // between two downloads
+	Folder              string        // in it are a rotated and a Parquet file of the worker too; "": there are none
+}
+
+// pathRow is an item that a Parquet file can hold.
+type pathRow struct {
+	Path string `json:"path"`
+}
+
+// rotated returns the output of a worker that has many files.
+func (c *crawl) rotated() *feed.Feed {
+	return feed.JSONL(filepath.Join(c.Folder, c.Worker+"-{part}.jsonl.gz"), feed.Rotate(feed.Rotation{Items: 25}))
+}
+
+// parquet returns the output of a worker that has a file once the job has finished.
+func (c *crawl) parquet() *parquet.Feed {
+	return parquet.New[pathRow](filepath.Join(c.Folder, c.Worker+".parquet"))
 }
 
 // run crawls, or resumes.
@@ -50,12 +67,20 @@ func (c *crawl) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
-	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[any]) error {
 		path := resp.URL[strings.LastIndexByte(resp.URL, '/'):]
 		if strings.HasSuffix(path, "7") && resp.Request().Attempt == 0 {
 			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
 		}
-		return errors.Join(out.Item(path), out.FollowLinks())
+		var item any = path
+		if c.Folder != "" {
+			item = pathRow{path}
+		}
+		return errors.Join(out.Item(item), out.FollowLinks())
+	}
+	outputs := []tegenaria.PipelinesInterface{feed.JSONL(c.File), cluster.Items()}
+	if c.Folder != "" {
+		outputs = append(outputs, c.rotated(), c.parquet())
 	}
 	return tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithCache(cache),
@@ -65,7 +90,7 @@ func (c *crawl) run(ctx context.Context) (err error) {
 			PerSlot: 8, Delay: c.Delay, UserAgent: c.Worker, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		}),
 		tegenaria.EngineWithSignals(),
-		tegenaria.EngineWithPipelines(feed.JSONL(c.File), cluster.Items()),
+		tegenaria.EngineWithPipelines(outputs...),
 	).Run(ctx, "killed")
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,8 +25,10 @@ func (e *CheckpointError) Error() string {
 //
 //	err := cluster.Trim(ctx, job, "one.state", feed.JSONL("one.jsonl"))
 //
-// The worker is buried, so that others have its hosts at once. It may be started again nevertheless. While its process is alive the error is an
-// [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is none of the worker's.
+// The worker is buried, so that others have its hosts at once. It may be started again nevertheless; once the job has finished it touches none of its
+// files if Trim was given all of them. Files that the worker itself has closed after the end of the job are as they should be, and Trim touches none of
+// them. While the process of the worker is alive the error is an [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is none of
+// the worker's.
 func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Committer) (err error) {
 	of, err := openFolder(dir, job.server.job, "")
 	if err != nil {
@@ -63,10 +67,30 @@ func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Commit
 			return &CheckpointError{Worker: s.worker, Key: output.CommitKey()}
 		}
 	}
+	if note, ok := l.state.Checkpoints[notClosed]; ok && len(note) == 0 {
+		return nil // the worker or Trim has closed them
+	}
 	for _, output := range outputs {
 		err = errors.Join(err, cut(ctx, output, l.state.Checkpoints[output.CommitKey()]))
 	}
+	if err == nil && !l.hasMore(outputs) {
+		err = s.execute(ctx, `UPDATE checkpoint SET value = '' WHERE worker = $1 AND name = $2`, s.worker, []byte(notClosed))
+	}
 	return err
+}
+
+// notClosed is the checkpoint by which the engine notes that the outputs of a worker are not closed yet. It is empty when they are.
+const notClosed = "tegenaria/closing"
+
+// hasMore reports whether there are checkpoints of other outputs than these.
+func (l *loaded) hasMore(outputs []tegenaria.Committer) bool {
+	for key := range l.state.Checkpoints {
+		isOf := func(output tegenaria.Committer) bool { return output.CommitKey() == key }
+		if !strings.HasPrefix(key, "tegenaria/") && !slices.ContainsFunc(outputs, isOf) {
+			return true
+		}
+	}
+	return false
 }
 
 // cut cuts an output back to its checkpoint, and closes it.

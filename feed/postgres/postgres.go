@@ -132,7 +132,7 @@ func (s *settings) finish() {
 		name = s.store.schema + "." + name
 	}
 	s.sink.Key = cmp.Or(s.sink.Key, "postgres:"+name)
-	s.sink.Rejects = cmp.Or(s.sink.Rejects, strings.ReplaceAll(name, string(filepath.Separator), "_")+".rejects.jsonl")
+	s.sink.Beside = strings.ReplaceAll(name, string(filepath.Separator), "_")
 }
 
 func isName(s string) bool { return s != "" && len(s) <= longestName && !strings.Contains(s, "\x00") }

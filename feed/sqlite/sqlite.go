@@ -114,7 +114,7 @@ func (s *settings) finish() {
 	s.sink.Mistake = errors.Join(s.mistakes...)
 	s.store.overwrite = s.sink.Overwrite
 	s.sink.Key = cmp.Or(s.sink.Key, "sqlite:"+s.store.path+":"+s.name)
-	s.sink.Rejects = cmp.Or(s.sink.Rejects, s.store.path+"."+s.name+".rejects.jsonl")
+	s.sink.Beside = s.store.path + "." + s.name
 }
 
 // ExactlyOnce reports whether each item is written once, provided that the cache is durable.

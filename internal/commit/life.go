@@ -9,12 +9,14 @@ type runKey struct{}
 // run is what the contexts of Restore tell.
 type run struct {
 	spider  string
-	forgets bool // what is stored is lost when the process ends
+	worker  string // its name among the programs that work on the job; "": it is the only one
+	forgets bool   // what is stored is lost when the process ends
 }
 
-// OfRun returns a context of the run of a spider. forgets says that the run cannot be resumed.
-func OfRun(ctx context.Context, spider string, forgets bool) context.Context {
-	return context.WithValue(ctx, runKey{}, run{spider, forgets})
+// OfRun returns a context of the run of a spider. worker names the program among those that work on the job, "" if it is the only one; forgets says that
+// the run cannot be resumed.
+func OfRun(ctx context.Context, spider, worker string, forgets bool) context.Context {
+	return context.WithValue(ctx, runKey{}, run{spider, worker, forgets})
 }
 
 // Resumable reports whether a context is that of a run that can be resumed, or is not of a run.
@@ -27,6 +29,12 @@ func Resumable(ctx context.Context) bool {
 func SpiderName(ctx context.Context) string {
 	r, _ := ctx.Value(runKey{}).(run)
 	return r.spider
+}
+
+// WorkerName returns the name that the program of the run has among those that work on its job, "" if it is the only one.
+func WorkerName(ctx context.Context) string {
+	r, _ := ctx.Value(runKey{}).(run)
+	return r.worker
 }
 
 type completeKey struct{}

@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/feed/internal/filename"
 	"github.com/tegenaria/tegenaria/internal/staging"
 )
 
@@ -54,8 +56,9 @@ type Sink struct {
 	Columns    []Column
 	Key        string // CommitKey
 	Priority   int
-	Rejects    string // path of the reject file
-	Overwrite  bool   // also the reject file
+	Rejects    string // path of the reject file; "": it is Beside, the name of the worker where a job has several, and ".rejects.jsonl"
+	Beside     string
+	Overwrite  bool // also the reject file
 	Wanted     func(item any) bool
 	StageBytes int
 	Mistake    error // in the options
@@ -64,6 +67,7 @@ type Sink struct {
 	open      bool
 	staged    staging.Items
 	rejects   *feed.Feed
+	rejectsIn string          // its path
 	rejectsAt json.RawMessage // its newest checkpoint
 	batch     []byte          // of take, used again
 	rejected  atomic.Int64
@@ -163,15 +167,29 @@ func (s *Sink) Restore(ctx context.Context, checkpoint []byte) error {
 	if s.Overwrite {
 		existing = feed.Overwrite()
 	}
-	s.rejects = feed.JSONL(s.Rejects, existing, feed.StageBytes(1<<20))
+	s.rejectsIn = s.rejectsPath(ctx)
+	s.rejects = feed.JSONL(s.rejectsIn, existing, feed.StageBytes(1<<20))
 	if err := s.Database.Open(ctx, s.job); err != nil {
 		return errors.Join(err, s.Database.Close(ctx, false))
 	}
 	if err := s.rejects.Restore(ctx, old.Rejects); err != nil {
-		return errors.Join(fmt.Errorf("reject file: %w", err), s.Database.Close(ctx, false))
+		return errors.Join(fmt.Errorf("reject file: %w; the option Rejects sets its path", err), s.Database.Close(ctx, false))
 	}
 	s.open = true
 	return nil
+}
+
+// rejectsPath returns the path of the reject file. By default workers of one folder have one each.
+func (s *Sink) rejectsPath(ctx context.Context) string {
+	if s.Rejects != "" {
+		return s.Rejects
+	}
+	path := s.Beside
+	if worker := tegenaria.WorkerName(ctx); worker != "" {
+		name, _ := filename.Clean(worker)
+		path += "." + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(name) // braces are fields in the path of a feed
+	}
+	return path + ".rejects.jsonl"
 }
 
 // openSpool makes a temporary file for rows that wait.
@@ -319,8 +337,8 @@ func (s *Sink) Close(ctx context.Context, reason string) error {
 	s.open = false
 	_, err := s.staged.Close()
 	err = errors.Join(err, s.rejects.Close(ctx, reason), s.Database.Close(ctx, tegenaria.Complete(ctx)))
-	if info, gone := os.Stat(s.Rejects); gone == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		err = errors.Join(err, os.Remove(s.Rejects))
+	if info, gone := os.Stat(s.rejectsIn); gone == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		err = errors.Join(err, os.Remove(s.rejectsIn))
 	}
 	return err
 }
