@@ -52,9 +52,6 @@ type onError struct {
 func (a *acceptor) prepare() {
 	a.scratch.New = func() any { return &scratch{keyer: a.dupes.keyer()} }
 	a.plain = a.checkPlain()
-	if a.codec.durable {
-		a.refusals.cache, _ = a.cache.(RefusalRecorder)
-	}
 }
 
 // close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not

@@ -39,8 +39,9 @@ type crawl struct {
 	committers  commit.Parts
 	keepers     commit.Keepers
 	cache       CacheInterface
-	shared      SharedCache // the cache, if other programs work on its job too; otherwise nil
-	worker      string      // the name of this program among them, "": there are no others, or the cache gives none
+	shared      SharedCache     // the cache, if other programs work on its job too; otherwise nil
+	recorder    RefusalRecorder // the cache, if it is one
+	worker      string          // the name of this program among them, "": there are no others, or the cache gives none
 	parsers     *parserTable
 	domains     *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
 	middlewares Middlewares   // sorted
@@ -186,6 +187,7 @@ func (c *crawl) wireMachines() (err error) {
 		c.cache = newMemoryCache()
 	}
 	c.shared, _ = c.cache.(SharedCache)
+	c.recorder, _ = c.cache.(RefusalRecorder)
 	if named, ok := c.cache.(NamedWorker); ok {
 		c.worker = named.WorkerName()
 	}
@@ -249,7 +251,8 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	}
 	return frontier.Config[*job]{
 		MayStart: mayStart,
-		Source:   cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.stop.now,
+		Source:   cacheSource{func() CacheInterface { return c.cache }, c.newJob}, Ledger: c.ledger, Rules: p.rules(),
+		Now:      c.stop.now,
 		Fetchers: c.cfg.Concurrency, Inline: 2 * int(c.cfg.SchedulerNum), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
@@ -265,12 +268,12 @@ func (c *crawl) newJob(rec Record) *job { return &c.pages.newVisit(rec).job }
 
 // cacheSource is a cache as the source of a frontier.
 type cacheSource struct {
-	cache  CacheInterface
+	cache  func() CacheInterface // open may put another one in its place
 	newJob func(Record) *job
 }
 
 func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left frontier.Head, ok bool, err error) {
-	records, state, err := s.cache.Next(ctx, slot, 1)
+	records, state, err := s.cache().Next(ctx, slot, 1)
 	left = frontier.Head{Priority: state.Priority, More: state.Pending > 0}
 	if err != nil || len(records) == 0 {
 		return nil, left, false, err
@@ -279,7 +282,7 @@ func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left fronti
 }
 
 func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {
-	slots, next, err := s.cache.Due(ctx, now)
+	slots, next, err := s.cache().Due(ctx, now)
 	moved := make([]frontier.Moved, len(slots))
 	for i, slot := range slots {
 		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}
@@ -300,7 +303,8 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		cache: c.cache, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
 		flights: c.flights,
 		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
-		durable: state.Durable, earlier: state.Counters, complete: state.Finished, alone: memory && len(c.committers) == 0,
+		durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
+		alone: memory && len(c.committers) == 0,
 		batches: stage.NewBatcher[settling](settlePause,
 			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
 	}
@@ -315,6 +319,9 @@ func (c *crawl) build(state State, dupes *duplicates) {
 			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
 			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },
 		},
+	}
+	if state.Durable {
+		c.acceptor.refusals.cache = c.recorder
 	}
 	c.acceptor.prepare()
 	c.failures = &failures{

@@ -32,6 +32,7 @@ type settler struct {
 	stop       *stop
 
 	durable  bool
+	stamped  bool             // each batch has its time
 	earlier  map[string]int64 // counters of the earlier runs of a durable job
 	alone    bool             // nothing is stored
 	complete bool             // the job is
@@ -405,6 +406,9 @@ func (s *settler) keepState(batch *Batch) error {
 	maps.Copy(added, batch.Checkpoints)
 	if allowed := s.loopback.List(); len(allowed) > 0 {
 		added[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
+	}
+	if s.stamped {
+		added[clockCheckpoint] = storeClock(time.Now())
 	}
 	if err := s.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
 		return err

@@ -78,7 +78,8 @@ func (c *crawl) wire(name string) error {
 	}
 	err = c.wireMachines()
 	c.wireParts()
-	return errors.Join(err, c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint), c.pipelines.sharedPlaces())
+	return errors.Join(err, c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint, clockCheckpoint),
+		c.pipelines.sharedPlaces())
 }
 
 // wireParts lists the registered parts, in the order in which they are opened.
@@ -121,6 +122,13 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
+	if behind := clockBehind(state, time.Now()); behind > 0 && c.shared == nil {
+		c.cache = aheadCache{c.cache, behind}
+		if behind >= clockNotice {
+			c.report.log.Warnf("the clock is %s behind the time at which this job was stored: it was set back, and stored "+
+				"pauses are shortened by as much", behind.Round(time.Second))
+		}
+	}
 	c.build(state, dupes)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
@@ -225,6 +233,9 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 
 // partName names a registered part, or the cache, in messages.
 func partName(part any) string {
+	if ahead, ok := part.(aheadCache); ok {
+		part = ahead.CacheInterface
+	}
 	switch part.(type) {
 	case CacheInterface:
 		return fmt.Sprintf("the queue %T", part)
