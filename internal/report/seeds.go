@@ -47,13 +47,17 @@ func (s *Seeds[O]) Failed(url string, err error, cause string, consequence bool)
 	s.failures[url] = seedFailure{err, cause}
 }
 
-// Ended notes how a request ended. The first end of a URL counts, but one that was redirected may be reached again, and its end says more. wired is
-// asked where there may be advice.
+// Ended notes how a request ended. The first end of a URL counts, but one that was redirected may be reached again, and
+// its end says more; the two ends may come in any order. wired is asked where there may be advice.
 func (s *Seeds[O]) Ended(url string, outcome O, reason string, wired func() Wired) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := slices.IndexFunc(s.ended, func(one Seed[O]) bool { return one.URL == url })
-	again := known >= 0 && s.ended[known].Outcome.String() == "redirected"
+	const redirected = "redirected"
+	if known >= 0 && outcome.String() == redirected {
+		return
+	}
+	again := known >= 0 && s.ended[known].Outcome.String() == redirected
 	if !again && (known >= 0 || len(s.ended) >= mostSeeds) { // an error handler has sent it again, say
 		s.more++
 		return

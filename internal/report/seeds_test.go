@@ -23,6 +23,7 @@ func TestSeeds(t *testing.T) {
 	s.Ended("/a", "failed", "status", wired)
 	s.Ended("/b", "redirected", "", wired)
 	s.Ended("/b", "filtered", "offsite", wired)
+	s.Ended("/b", "redirected", "", wired) // whose end was reported late
 	s.Failed("/c", missing, "status 404", false)
 	s.Ended("/c", "robots", "forbidden", wired)
 	s.Failed("/d", handler, "panic", true)
