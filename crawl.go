@@ -202,7 +202,7 @@ func (c *crawl) wireMachines() (err error) {
 	c.watch = guard.NewWatch(c.watchConfig())
 	c.entries = guard.NewDoor()
 	c.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
-	c.loopback = new(fetch.Loopback)
+	c.loopback = &fetch.Loopback{Denied: cfg.Politeness.DenyLoopback}
 	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
 	own := newHTTPDownloader(c.limits, cfg.AllowStatusCode, fetch.Config{
 		Agent: cfg.Politeness.agent(), AllowPrivate: cfg.Politeness.AllowPrivate, Loopback: c.loopback,

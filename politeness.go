@@ -53,6 +53,9 @@ type Politeness struct {
 	// the product token that is compared with robots.txt ("": that of UserAgent, see [robots.ProductToken])
 	RobotsAgent  string         `json:"robots_agent"`
 	AllowPrivate []netip.Prefix `json:"allow_private"` // special-purpose address ranges that may be dialled
+	// nothing on this machine is asked, although a seed names localhost, a name below it or a loopback address, or has
+	// done so in an earlier run of the job (false: a seed allows its own host and port)
+	DenyLoopback bool `json:"deny_loopback"`
 }
 
 // SlotPolicy replaces Politeness.Delay, Jitter, PerSlot and MaxPages for some slots. It inherits
@@ -113,6 +116,10 @@ func (p Politeness) mistakes() error {
 	}
 	for _, prefix := range p.AllowPrivate {
 		errs.addIf(!prefix.IsValid(), "Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")")
+	}
+	for _, loopback := range []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} {
+		allows := slices.ContainsFunc(p.AllowPrivate, loopback.Overlaps)
+		errs.addIf(p.DenyLoopback && allows, "Politeness.DenyLoopback forbids %s, which AllowPrivate allows; leave one out", loopback)
 	}
 	if a := p.AutoThrottle; a != nil && (a.Start < 0 || a.Max < 0 || !(a.Target >= 0)) {
 		errs = append(errs, fmt.Errorf("the throttle Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))

@@ -78,7 +78,8 @@ func (g *dialGuard) check(addr netip.Addr, asked string) error {
 	if err != nil {
 		host = asked
 	}
-	return &PrivateAddressError{Host: host, Addr: addr}
+	denied := g.loopback != nil && g.loopback.Denied && addr.Unmap().IsLoopback()
+	return &PrivateAddressError{Host: host, Addr: addr, denied: denied}
 }
 
 func (g *dialGuard) mayDial(addr netip.Addr, asked string) bool {

@@ -124,6 +124,11 @@ func TestLoopback(t *testing.T) {
 	if got := s.List(); !slices.Equal(got, want) {
 		t.Errorf("list is %q", got)
 	}
+	denied := &Loopback{Denied: true}
+	denied.Add(s.List()...)
+	if denied.Allow("http://localhost/") || len(denied.List()) > 0 {
+		t.Errorf("where all are denied the list is %q", denied.List())
+	}
 	restored := new(Loopback)
 	restored.Add(s.List()...)
 	if !slices.Equal(restored.List(), want) || !restored.Has("localhost:80") || restored.Has("localhost:81") {

@@ -129,6 +129,8 @@ func (e *TooSlowError) Timeout() bool { return true }
 type PrivateAddressError struct {
 	Host string     // as it was asked for
 	Addr netip.Addr // what it stands for
+
+	denied bool // by Politeness.DenyLoopback
 }
 
 // Error names host, address and remedy.
@@ -136,6 +138,9 @@ func (e *PrivateAddressError) Error() string {
 	who := e.Addr.String()
 	if e.Host != who {
 		who = e.Host + " is at " + who + ", which"
+	}
+	if e.denied {
+		return fmt.Sprintf("%s stands for %s, an address of this machine, which Politeness.DenyLoopback forbids", e.Host, e.Addr)
 	}
 	return fmt.Sprintf("%s is not a public address; to allow it, add %s/%d to Politeness.AllowPrivate", who, e.Addr, e.Addr.BitLen())
 }

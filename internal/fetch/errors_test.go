@@ -37,8 +37,9 @@ func TestErrorTexts(t *testing.T) {
 		{&HeaderTooLargeError{URL: asked, Fields: 5}, "the response of http://u:xxxxx@x.example/p has more than Limits.HeaderFields = 5 header fields"},
 		{&FramingError{asked, "its end is nowhere"}, "the response of http://u:xxxxx@x.example/p is framed wrongly: its end is nowhere"},
 		{&UnexpectedStatusError{101, asked}, "unexpected status 101 from http://u:xxxxx@x.example/p: nobody asked for another protocol"},
-		{&PrivateAddressError{"x.example", netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is not a public address; to allow it, add 10.0.0.1/32 to Politeness.AllowPrivate"},
-		{&PrivateAddressError{"::1", netip.MustParseAddr("::1")}, "::1 is not a public address; to allow it, add ::1/128 to Politeness.AllowPrivate"},
+		{&PrivateAddressError{Host: "x.example", Addr: netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is not a public address; to allow it, add 10.0.0.1/32 to Politeness.AllowPrivate"},
+		{&PrivateAddressError{Host: "::1", Addr: netip.MustParseAddr("::1")}, "::1 is not a public address; to allow it, add ::1/128 to Politeness.AllowPrivate"},
+		{&PrivateAddressError{Host: "localhost", Addr: netip.MustParseAddr("::1"), denied: true}, "localhost stands for ::1, an address of this machine, which Politeness.DenyLoopback forbids"},
 	} {
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)

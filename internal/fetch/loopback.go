@@ -15,12 +15,14 @@ import (
 // Loopback holds the host:port pairs on this machine that seeds have named literally: these, and
 // nothing else of it, may be asked. It may be used concurrently; the zero value is empty.
 type Loopback struct {
+	Denied bool // it stays empty: nothing of this machine may be asked; not changed after the first use
+
 	mu  sync.RWMutex // guards set
 	set map[string]struct{}
 }
 
 // Allow adds the host:port of a URL if its host is localhost, a name below it, or a loopback address, and reports
-// whether it is.
+// whether it has.
 func (s *Loopback) Allow(rawURL string) bool {
 	host := urlx.Hostname(rawURL)
 	if !httpx.IsLocalhost(host) {
@@ -30,7 +32,7 @@ func (s *Loopback) Allow(rawURL string) bool {
 		}
 	}
 	s.Add(net.JoinHostPort(host, urlx.Port(rawURL)))
-	return true
+	return !s.Denied
 }
 
 // loopbackKey is the one spelling of a host:port.
@@ -59,6 +61,9 @@ func (s *Loopback) List() []string {
 
 // Add adds host:port pairs, as List returned them.
 func (s *Loopback) Add(hostports ...string) {
+	if s.Denied {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set == nil {
