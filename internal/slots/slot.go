@@ -27,6 +27,7 @@ type Slot struct {
 	// Small numbers, for the million of them: see BenchmarkMemory.
 	pending          int32   // entries in the queue
 	added            int32   // those added since the last take
+	ahead            int32   // those that Head has told of before Add
 	takes            uint32  // numbers the takes from the queue
 	factor           float32 // of the last start, on policy or User
 	inFlight, picked int32   // open grants; those not yet started

@@ -144,7 +144,8 @@ func (t *Table) Add(name string, priority, n int) {
 	}
 	s.priority = max(s.priority, priority)
 	s.fresh = max(s.fresh, priority)
-	s.pending = int32(min(int(s.pending)+n, math.MaxInt32)) // Head finds what that leaves out
+	s.pending = int32(min(max(int(s.pending)+n-int(s.ahead), 1), math.MaxInt32)) // Head finds what that leaves out
+	s.ahead = 0
 	s.added = int32(min(int(s.added)+n, math.MaxInt32))
 	t.place(s)
 }
@@ -229,7 +230,10 @@ func (t *Table) Head(g *Grant, priority int, more bool) {
 	}
 	s.priority = s.fresh
 	if more {
-		s.pending = max(s.pending, 1)
+		if s.pending == 0 { // an entry is in the store, of which Add will tell
+			s.pending = 1
+			s.ahead++
+		}
 		s.priority = max(priority, s.fresh)
 	} else {
 		s.pending = s.added

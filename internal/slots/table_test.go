@@ -312,6 +312,21 @@ func TestHead(t *testing.T) {
 			t.Errorf("pending %d, want 2 at least", st.Pending)
 		}
 	})
+	t.Run("what Head has told of is not counted again", func(t *testing.T) {
+		tab := free()
+		tab.Add("a", 0, 1)
+		for range 2 { // ten entries are stored, of which Add tells later; one of them is taken
+			tab.Head(acquire(t, tab, epoch), 0, true)
+		}
+		tab.Add("a", 0, 10)
+		if st, _ := tab.Lookup("a"); st.Pending != 9 {
+			t.Errorf("pending %d, want 9", st.Pending)
+		}
+		tab.Add("a", 0, 1)
+		if st, _ := tab.Lookup("a"); st.Pending != 10 {
+			t.Errorf("pending %d, want 10", st.Pending)
+		}
+	})
 	t.Run("late news is ignored", func(t *testing.T) {
 		tab := free()
 		for range 3 {
