@@ -284,7 +284,7 @@ func (r *Response) extractError(err error) error {
 // one, that was filled from it, see [Response.Unmarshal]. An item with an error is yielded with that error, and the
 // loop goes on: leave the item out, or return the error. For a JSON body the query is a path, "products" for example,
 // and the results are the values in it. If the page cannot be read, the type has mistakes, or the query is wrong, the
-// error comes once, with no item.
+// error comes once, with no item. If all items together take too many steps, a *selector.WorkError comes last.
 func Each[T any](r *Response, query string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		doc, err := r.page.Typed((*pageHost)(r))

@@ -14,7 +14,8 @@ type Source interface {
 // Each returns an iterator over the results of a CSS selector in a page or a part of one, each as a new T, a struct or a pointer to one, that was filled
 // from it: see [Selection.Unmarshal]. An item with an error is yielded with that error, and the loop goes on. Mistakes in the tags of a type are yielded once, with no
 // item. In a page that was parsed with the option [JSON] the query is a path, and the results are the values that it selects. A wrong
-// query is an error, a [*SyntaxError].
+// query is an error, a [*SyntaxError]. All items together may take four times the steps that one may take: a [*WorkError] with that limit is
+// yielded last, with no item.
 func Each[T any](in Source, query string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		t := reflect.TypeFor[T]()
@@ -37,6 +38,7 @@ func Each[T any](in Source, query string) iter.Seq2[T, error] {
 		x.doc, x.plan = doc, p
 		item := new(T)
 		dst := reflect.ValueOf(item).Elem()
+		steps := 0 // of all items
 		for _, at := range places {
 			*item = none
 			to := dst
@@ -48,10 +50,17 @@ func Each[T any](in Source, query string) iter.Seq2[T, error] {
 			if !yield(*item, err) {
 				break
 			}
+			if steps += x.memory.steps(); steps > 0 && steps > eachTimes*x.memory.limit() {
+				yield(none, &WorkError{Limit: eachTimes * x.memory.limit()})
+				break
+			}
 		}
 		x.release()
 	}
 }
+
+// eachTimes is how many times the steps of one item all items of [Each] may take.
+const eachTimes = 4
 
 // places returns what a query for items selects.
 func (d *Document) places(query string) (*Document, []place, error) {

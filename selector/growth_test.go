@@ -75,6 +75,47 @@ func TestWorkError(t *testing.T) {
 	}
 }
 
+// All items of a loop share one limit, which ends the loop.
+func TestWorkErrorOfEach(t *testing.T) {
+	doc := selector.Parse([]byte(strings.Repeat("<div>", 20_000) + strings.Repeat("<p></p>", 5_000)))
+	last, after := error(nil), 0
+	for _, err := range selector.Each[struct {
+		Image string `css:"img" attr:"src"`
+	}](doc, "div") {
+		if last != nil {
+			after++
+		}
+		last = err
+	}
+	var work *selector.WorkError
+	if !errors.As(last, &work) || after > 0 || !strings.Contains(last.Error(), fmt.Sprint(work.Limit)) {
+		t.Errorf("the last error is %v; %d more items came", last, after)
+	}
+}
+
+// A page with thousands of items is read whole, also by absolute expressions and by those that leave the item.
+func TestEachOfManyItems(t *testing.T) {
+	const items = 5_000
+	item := `<li class="item"><h2><a href="/x">name</a></h2><p class="price">1</p><img src="i.png"></li>`
+	doc := selector.Parse([]byte("<h1>list</h1><ul>" + strings.Repeat(item, items) + "</ul>"))
+	n := 0
+	for v, err := range selector.Each[struct {
+		Name  string `css:"h2 a"`
+		Price int    `css:".price"`
+		Path  string `xpath:"//h2/a"`
+		Text  string `xpath:"string(//h2)"`
+		Title string `xpath:"ancestor::html//h1"`
+		Image string `css:"img" attr:"src"`
+	}](doc, "li.item") {
+		if n++; err != nil || v.Name != "name" || v.Price != 1 || v.Path != "name" || v.Text != "name" || v.Title != "list" || v.Image != "i.png" {
+			t.Fatalf("item %d: %+v, %v", n, v, err)
+		}
+	}
+	if n != items {
+		t.Errorf("%d items", n)
+	}
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -116,6 +157,11 @@ func FuzzGrowth(f *testing.F) {
 				func() { doc.CSS("p ~ b, div > i, :has(b), :nth-last-child(2 of .a)") }, func() { doc.Base() },
 				func() { doc.CSS("a").Texts() }, func() { doc.CSS("div").GetAll() }, func() { doc.CSS("a").URLs() },
 				func() { doc.XPath("//div[.//b]//i") }, func() { _ = doc.Unmarshal(new(hostile)) },
+				func() {
+					for range selector.Each[hostile](doc, "*") {
+						continue
+					}
+				},
 			} {
 				if err := caught(read); err != nil && !errors.As(err, new(*selector.SizeError)) && !errors.As(err, new(*selector.WorkError)) && !errors.As(err, new(*xpath.WorkError)) {
 					t.Error(err)

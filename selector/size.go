@@ -44,10 +44,16 @@ const (
 
 // spend counts steps. It panics with a [*WorkError] if there are too many.
 func (r *result) spend(steps int) {
-	if limit := r.budget.Limit(r.doc.tree) + len(r.doc.tree.Source()); r.budget.Spend(steps) > limit {
+	if limit := r.limit(); r.budget.Spend(steps) > limit {
 		panic(&WorkError{Limit: limit})
 	}
 }
+
+// steps returns how many steps were counted.
+func (r *result) steps() int { return r.budget.Spend(0) }
+
+// limit returns how many steps one call may take.
+func (r *result) limit() int { return r.budget.Limit(r.doc.tree) + len(r.doc.tree.Source()) }
 
 // spendInside counts the steps that it takes to read what is inside of a node, of which size returns the bytes. Elements inside each
 // other have that in common. One with few nodes is not measured: it cannot have many others around it that have few nodes, too.
@@ -86,7 +92,7 @@ func (e *SizeError) Error() string {
 // run queries in each of them. Methods of a Selection panic with it, and [Document.Unmarshal] and [Each] return it. To select the
 // elements that directly hold what is looked for takes few steps. Expressions of XPath have an [*xpath.WorkError].
 type WorkError struct {
-	Limit int // in steps: that of an [xpath.WorkError], and one for each byte of the page
+	Limit int // in steps: that of an [xpath.WorkError], and one for each byte of the page; in [Each] four times that
 }
 
 // Error implements error.
