@@ -215,6 +215,7 @@ func TestBadPaths(t *testing.T) {
 		{"", feed.JSONL("{part}.jsonl", feed.Rotate(feed.Rotation{}))},
 		{"", feed.JSONL("x.jsonl", feed.Unique(nil))},
 		{"", feed.JSONL("x.jsonl", feed.MostKeys(0))},
+		{"", feed.JSONL("{item.ID}-{part}.jsonl", feed.MostFiles(0))},
 		{`has "a" twice`, feed.CSV(filepath.Join(dir, "x.csv"), feed.Columns("a", "b", "a"))},
 		{"CRLF", feed.JSONL("x", feed.CRLF())},
 		{"Comma", feed.CSV("x", feed.Comma('"'))},

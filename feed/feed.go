@@ -42,6 +42,7 @@ type Feed struct {
 	mover     MoverFS // fs, if it is one
 	uniqueKey func(item any) string
 	mostKeys  int
+	mostFiles int
 	unique    *unique // nil: without Unique
 	target    Target
 	delivery  Delivery
@@ -124,7 +125,7 @@ func JSONLTo(w io.Writer, opts ...Option) *Feed {
 
 // newFeed makes a feed without a format; w is what it writes to if the path is "-".
 func newFeed(path string, w io.Writer, opts []Option) *Feed {
-	f := &Feed{path: path, key: "feed:" + filepath.ToSlash(path), fs: SystemFS(), bound: defaultStageBytes, mostKeys: defaultMostKeys, packing: packingOf(path)}
+	f := &Feed{path: path, key: "feed:" + filepath.ToSlash(path), fs: SystemFS(), bound: defaultStageBytes, mostKeys: defaultMostKeys, mostFiles: defaultMostFiles, packing: packingOf(path)}
 	if path == "-" {
 		if f.path, f.given = "", w; w != io.Writer(os.Stdout) {
 			f.key = "feed:writer"

@@ -80,6 +80,17 @@ func Rotate(r Rotation) Option {
 	}
 }
 
+// MostFiles sets how many files a feed whose path has {item.NAME} may begin (default 100,000), so that a site which gives each item another
+// value does not fill a disk with files. One more ends the run with a [*ManyFilesError].
+func MostFiles(n int) Option {
+	return func(f *Feed) {
+		if n <= 0 {
+			f.wrong("MostFiles(%d): it must be 1 or more", n)
+		}
+		f.mostFiles = n
+	}
+}
+
 // KeepEmpty makes a feed whose path has fields write a file even if there is no item.
 func KeepEmpty() Option { return func(f *Feed) { f.keepEmpty = true } }
 

@@ -36,6 +36,7 @@ type fileSet struct {
 	spider  string
 	start   time.Time
 	number  int              // of the newest file
+	files   int              // that were begun
 	open    map[string]*open // by the values of its item fields
 	sealed  []sealedFile     // since the last commit
 	sending []sealedFile     // finished, and not known to be sent
@@ -61,6 +62,7 @@ type open struct {
 type setState struct {
 	Start  time.Time    `json:"start"`
 	Number int          `json:"number"`
+	Files  int          `json:"files,omitempty"`
 	Open   []openFile   `json:"open,omitempty"`
 	Sealed []sealedFile `json:"sealed,omitempty"`
 }
@@ -70,6 +72,21 @@ type openFile struct {
 	Name  string    `json:"name"`
 	Key   string    `json:"key,omitempty"`
 	Begun time.Time `json:"begun"`
+}
+
+// defaultMostFiles is how many files a feed whose path has {item.NAME} begins by default.
+const defaultMostFiles = 100_000
+
+// ManyFilesError ends a run whose feed has begun as many files as it may, because the field of its path has many values or its files are
+// short: see [MostFiles].
+type ManyFilesError struct {
+	Path string // with its fields
+	Most int
+}
+
+// Error names the remedies.
+func (e *ManyFilesError) Error() string {
+	return fmt.Sprintf("feed: %s has begun %d files, and may begin no more: name the files by a field with fewer values, or raise feed.MostFiles", e.Path, e.Most)
 }
 
 // mostOpen is how many files are written at the same time.
@@ -86,7 +103,7 @@ func (s *fileSet) restore(checkpoint []byte) error {
 	} else if err := json.Unmarshal(checkpoint, &state); err != nil || state.Start.IsZero() {
 		return &CorruptError{s.feed.path, fmt.Errorf("its checkpoint is %q", checkpoint)}
 	} else {
-		s.start, s.number = state.Start, state.Number
+		s.start, s.number, s.files = state.Start, state.Number, state.Files
 	}
 	if s.feed.target != nil {
 		s.sender = newSender(s.feed)
@@ -195,6 +212,9 @@ func (s *fileSet) isFull(o *open) bool {
 
 // begin begins a file for these values.
 func (s *fileSet) begin(key string) (*open, error) {
+	if most := s.feed.mostFiles; s.files >= most && len(s.feed.template.ItemFields()) > 0 {
+		return nil, &ManyFilesError{s.feed.path, most}
+	}
 	if len(s.open) >= mostOpen {
 		oldest := slices.MinFunc(slices.Collect(maps.Values(s.open)), func(a, b *open) int { return cmp.Compare(a.used, b.used) })
 		if err := s.seal(oldest); err != nil {
@@ -223,6 +243,7 @@ func (s *fileSet) begin(key string) (*open, error) {
 		return nil, errors.Join(err, o.file.Close())
 	}
 	s.open[key] = o
+	s.files++
 	return o, nil
 }
 
@@ -285,7 +306,7 @@ func (s *fileSet) commit() ([]byte, error) {
 	if s.lazy {
 		return nil, s.finishSealed()
 	}
-	state := setState{Start: s.start, Number: s.number, Sealed: slices.Concat(s.sending, s.sealed)}
+	state := setState{Start: s.start, Number: s.number, Files: s.files, Sealed: slices.Concat(s.sending, s.sealed)}
 	for _, key := range slices.Sorted(maps.Keys(s.open)) {
 		o := s.open[key]
 		state.Open = append(state.Open, openFile{o.state, o.name, key, o.begun})

@@ -76,6 +76,41 @@ func TestMoreFilesThanMayBeOpen(t *testing.T) {
 	}
 }
 
+// A feed begins as many files as it may and no more, in all runs of a job. What was stored stays, and the job goes on with a higher bound.
+func TestMostFiles(t *testing.T) {
+	path := filepath.Join(plainDir(t), "{item.ID}-{part}.jsonl")
+	f := feed.JSONL(path, feed.MostFiles(3))
+	restore(t, f, nil)
+	for _, id := range []int{1, 2, 1, 2} {
+		put(t, f, "a", record{ID: id})
+	}
+	checkpoint := prepare(t, f, "a")
+	if err := f.Close(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+
+	f = feed.JSONL(path, feed.MostFiles(3))
+	restore(t, f, checkpoint)
+	put(t, f, "b", record{ID: 3})
+	checkpoint = prepare(t, f, "b")
+	put(t, f, "c", record{ID: 4})
+	var many *feed.ManyFilesError
+	if _, err := f.Prepare(t.Context(), []string{"c"}); !errors.As(err, &many) || many.Most != 3 || many.Path != path {
+		t.Fatalf("the fourth file: %v", err)
+	}
+	_ = f.Close(t.Context(), "failed")
+
+	f = feed.JSONL(path, feed.MostFiles(4))
+	restore(t, f, checkpoint)
+	put(t, f, "c", record{ID: 4})
+	prepare(t, f, "c")
+	end(t, f)
+	list, open := finishedFiles(t, filepath.Dir(path), make(map[string][32]byte))
+	if len(list) != 6 || open > 0 {
+		t.Errorf("%d items, %d files are not finished", len(list), open)
+	}
+}
+
 // Values cannot lead out of the folder.
 func TestValuesInNames(t *testing.T) {
 	dir := t.TempDir()
