@@ -3,6 +3,7 @@ package cookbook_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -256,7 +257,17 @@ func proxies(urls []string) tegenaria.MiddlewareFuncs {
 			ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: urls[n]}
 			return nil
 		},
+		Response: refused,
 	}
+}
+
+// refused tries a request again if the site refuses its proxy, or the proxy refuses it: answered so, robots.txt has no rules.
+func refused(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+	switch status := ctx.Response().Status; status {
+	case http.StatusForbidden, http.StatusProxyAuthRequired: // 403 and 407; add those of your proxies
+		return tegenaria.Retry(time.Second, fmt.Errorf("status %d, from the site or its proxy", status))
+	}
+	return nil
 }
 
 // forward is an HTTP proxy that counts.

@@ -2,6 +2,7 @@ package cookbook_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -12,9 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/examples/demosite"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -36,6 +39,7 @@ func sticky(urls []string) tegenaria.MiddlewareFuncs {
 			ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: urls[n]}
 			return nil
 		},
+		Response: refused,
 	}
 }
 
@@ -76,36 +80,37 @@ func (p *pool) ProcessRequest(ctx *tegenaria.Context) error {
 	return tegenaria.Retry(time.Minute, errors.New("all proxies are resting"))
 }
 
+// ProcessResponse tries a request again, also one for robots.txt, if the site or the proxy refuses it.
 func (p *pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+	if err := refused(ctx, req); err != nil && ctx.Request.Proxy != nil {
+		return p.rest(ctx.Request.Proxy, err)
+	}
 	return nil
 }
 
-// ProcessError tries a request again through the next proxy if the site refuses its proxy, or the proxy does not answer.
+// ProcessError tries a request again if its proxy does not answer.
 func (p *pool) ProcessError(ctx *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
 	var decided *tegenaria.RetryError // it is going to run again already
 	var failure *tegenaria.HandleError
-	var status *tegenaria.StatusError
-	if errors.As(err, &decided) || !errors.As(err, &failure) || ctx.Request.Proxy == nil {
+	if errors.As(err, &decided) || !errors.As(err, &failure) || ctx.Request.Proxy == nil ||
+		failure.Stage != tegenaria.StageDownload {
 		return err
 	}
-	banned := errors.As(err, &status) && status.Status == http.StatusForbidden
-	if !banned && failure.Stage != tegenaria.StageDownload {
-		return err
-	}
+	return p.rest(ctx.Request.Proxy, err)
+}
+
+// rest lets a proxy rest, and has the request run again through the next one.
+func (p *pool) rest(proxy *tegenaria.Proxy, why error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.resting[ctx.Request.Proxy.ProxyUrl] = time.Now().Add(10 * time.Minute)
-	return tegenaria.Retry(0, err)
+	p.resting[proxy.ProxyUrl] = time.Now().Add(10 * time.Minute)
+	return tegenaria.Retry(0, why)
 }
 
 func TestPool(t *testing.T) {
 	site := start(t)
 	var good, banned atomic.Int64
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/robots.txt" {
-			http.NotFound(w, r)
-			return
-		}
 		banned.Add(1)
 		http.Error(w, "not you again", http.StatusForbidden)
 	}))
@@ -118,7 +123,84 @@ func TestPool(t *testing.T) {
 		t.Errorf("%d quotes, want 100", len(items))
 	}
 	if n := banned.Load(); n > 1 {
-		t.Errorf("the proxy that the site refuses was asked %d times for pages, want at most once", n)
+		t.Errorf("the proxy that the site refuses was asked %d times, want at most once", n)
+	}
+}
+
+// diaries is parse with a link to pages that robots.txt forbids.
+func diaries(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[quote]) error {
+	return errors.Join(parse(ctx, page, out), out.Follow("/private/"), out.Follow("/private/diary/"))
+}
+
+// All ways to use proxies obey robots.txt if a proxy is banned or dead. It fails if the refusal of a proxy is taken for a site
+// without rules.
+func TestRobotsBehindBannedProxies(t *testing.T) {
+	type middlewares = []tegenaria.MiddlewaresInterface
+	const good, banned, dead = "http://good@proxy.example:3128", "http://banned@proxy.example:3128", "http://dead@proxy.example:3128"
+	pooled := func(urls []string) middlewares {
+		return append(middleware.Standard(), &pool{urls: urls, resting: make(map[string]time.Time)})
+	}
+	rotated := func(urls []string) middlewares { return append(middleware.Standard(), proxies(urls)) }
+	stuck := func(urls []string) middlewares { return middlewares{sticky(urls)} }
+	guarded := func([]string) middlewares {
+		guard := tegenaria.MiddlewareFuncs{Name: "refused", Internal: true, Response: refused}
+		return middlewares{guard}
+	}
+	for _, tt := range []struct {
+		name        string
+		middlewares func(urls []string) middlewares
+		urls        []string
+		own         string // proxy of the first request
+		items       int
+	}{
+		{"a pool, the banned one first", pooled, []string{banned, dead, good}, "", 100},
+		{"a pool, the dead one first", pooled, []string{dead, banned, good}, "", 100},
+		{"a pool, the good one first", pooled, []string{good, banned, dead}, "", 100},
+		{"a pool of banned ones", pooled, []string{banned, banned}, "", 0},
+		{"in turn, the banned one first", rotated, []string{good, banned}, "", 100},
+		{"in turn, the good one first", rotated, []string{banned, good}, "", 100},
+		{"one for each host, banned", stuck, []string{banned}, "", 0},
+		{"one for each host, good", stuck, []string{good}, "", 100},
+		{"of one request, banned", guarded, nil, banned, 0},
+	} {
+		for _, status := range []int{http.StatusForbidden, http.StatusProxyAuthRequired} {
+			t.Run(fmt.Sprintf("%s, %d", tt.name, status), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var private atomic.Int64
+					site := demosite.Handler()
+					handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						proxy := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
+						switch user, _, _ := proxy.BasicAuth(); {
+						case user == "dead":
+							panic(http.ErrAbortHandler)
+						case user == "banned":
+							w.WriteHeader(status)
+						case strings.HasPrefix(r.URL.Path, "/private/"):
+							private.Add(1)
+							fallthrough
+						default:
+							site.ServeHTTP(w, r)
+						}
+					})
+					var through []tegenaria.RequestOption
+					if tt.own != "" {
+						through = append(through, tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: tt.own}))
+					}
+					spider := tegenaria.NewSpiderOf("diaries", tegenaria.Handle(diaries),
+						tegenaria.NewRequest("http://demo.example/quotes/", tegenaria.GET, nil, through...))
+					items := 0
+					for _, err := range tegenaria.Crawl[quote](t.Context(), spider, tegenaria.EngineWithQuiet(), web(t, handler),
+						tegenaria.EngineWithMiddlewares(tt.middlewares(tt.urls)...)) {
+						if err == nil {
+							items++
+						}
+					}
+					if items != tt.items || private.Load() != 0 {
+						t.Errorf("%d items, want %d; %d pages were fetched that robots.txt forbids", items, tt.items, private.Load())
+					}
+				})
+			})
+		}
 	}
 }
 
