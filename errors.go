@@ -176,7 +176,9 @@ func (e *dropItemError) Error() string { return "tegenaria: item dropped" + repo
 func (e *dropItemError) Unwrap() error { return e.reason }
 
 // DropItem returns an error with which a pipeline ends an item without a failure: the item is counted as
-// dropped, the event ItemDropped gets the reason, and no ErrorHandler is called.
+// dropped, the event ItemDropped gets the reason, and no ErrorHandler is called. The reason is logged, and counted in
+// Stats.ItemReasons by its text, in which each number is a #, or by what its method Reason() string returns, if it has
+// one.
 func DropItem(reason error) error { return &dropItemError{reason} }
 
 // RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it with errors.As in an error that is not a

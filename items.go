@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -113,8 +114,7 @@ func (s *items) add(j *job, meta *ItemMeta) bool {
 	if err := s.put(j, task); err != nil {
 		if s.stop.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
-			s.report.counters.Failed.Add(1)
-			s.report.countForJob(root, func(c *jobCounts) { c.failed++ })
+			s.report.lostItem(root, itemFailed, &HandleError{Err: err, Request: root.ctx.Request, Item: meta})
 			root.loseItem(err)
 		}
 		task.MarkAsProcessed()
@@ -238,11 +238,16 @@ func (s *items) process(t *itemTask) (stack []byte, err error) {
 	return stack, errors.Join(errs...)
 }
 
+var errNoReason = errors.New("no reason given")
+
 // done counts and reports the end of an item.
 func (s *items) done(t *itemTask, err error, stack []byte) {
 	if err == nil {
 		scraped := s.report.counters.Scraped.Add(1)
 		s.report.countForJob(t.job, func(c *jobCounts) { c.scraped++ })
+		if s.report.log.HasDebug() {
+			s.report.log.Item(itemScraped, "", fmt.Sprintf("%T", t.meta.Item), urlOf(t.job.ctx.Request))
+		}
 		if f := s.cfg.events.ItemScraped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(t.meta) }) })
 		}
@@ -257,22 +262,23 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 	}
 	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.ctx.Request, Response: t.job.ctx.Response(),
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
-	if isA[*dropItemError](err) {
-		s.report.counters.Dropped.Add(1)
-		s.report.countForJob(t.job, func(c *jobCounts) { c.dropped++ })
+	if drop, ok := errors.AsType[*dropItemError](err); ok {
+		why := *herr
+		if why.Err = drop.reason; why.Err == nil {
+			why.Err = errNoReason
+		}
+		s.report.lostItem(t.job, itemDropped, &why)
 		if f := s.cfg.events.ItemDropped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(herr) }) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		s.report.counters.Dropped.Add(1)
-		s.report.countForJob(t.job, func(c *jobCounts) { c.dropped++ })
+		s.report.lostItem(t.job, itemDropped, herr)
 		s.stop.closeSpider(reason)
 		return
 	}
-	s.report.counters.Failed.Add(1)
-	s.report.countForJob(t.job, func(c *jobCounts) { c.failed++ })
+	s.report.lostItem(t.job, itemFailed, herr)
 	s.tell(t, StageError, func() {
 		s.report.failed(herr)
 		s.failures.tellHandlers(t.job, failureOf(t.job), &t.call, herr)

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,7 +177,9 @@ func (j *job) lostItem() error {
 func (j *job) counted() jobCounts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.counts
+	counts := j.counts
+	counts.items = maps.Clone(counts.items)
+	return counts
 }
 
 // Claim returns what the job has of the frontier.

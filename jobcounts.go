@@ -14,7 +14,8 @@ type jobCounts struct {
 	read      int64 // pages that a parser, or the caller of Fetch, was given
 	parsed    int64 // pages whose parser has returned without an error
 
-	scraped, dropped, failed int64 // items
+	scraped, dropped, failed int64            // items
+	items                    map[string]int64 // those dropped and failed by reason, as in Stats.ItemReasons; nil: none
 }
 
 // jobTotals are the counts of the requests of a run that are settled.
@@ -42,6 +43,12 @@ func (t *jobTotals) add(c *jobCounts) {
 	t.counts.scraped += c.scraped
 	t.counts.dropped += c.dropped
 	t.counts.failed += c.failed
+	if len(c.items) > 0 && t.counts.items == nil {
+		t.counts.items = make(map[string]int64)
+	}
+	for reason, n := range c.items {
+		t.counts.items[reason] += n
+	}
 }
 
 // fill sets the counts that depend on requests being settled, and returns how many pages were read
@@ -51,7 +58,7 @@ func (t *jobTotals) fill(s *Stats) (read, parsed int64) {
 	defer t.mu.Unlock()
 	s.Responses, s.Damaged = t.pages, t.counts.damaged
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = t.counts.scraped, t.counts.dropped, t.counts.failed
-	s.Status = maps.Clone(t.status)
+	s.Status, s.ItemReasons = maps.Clone(t.status), maps.Clone(t.counts.items)
 	return t.counts.read, t.counts.parsed
 }
 

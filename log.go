@@ -18,8 +18,8 @@ import (
 
 // The log of a crawl says at info level that it begins, once a minute how far it is, when it is asked to stop, and at
 // the end what became of its requests. Failures are warnings, panics errors; of one stage and cause the first three
-// have a line each, the others are counted with the next line of progress. Debug level adds a line for the end of each
-// request.
+// have a line each, the others are counted with the next line of progress. The same holds, at info level, for the items
+// that a pipeline drops. Debug level adds a line for the end of each request and each item.
 
 // begins logs that the crawl begins, and what bounds it.
 func (rp *reporter) begins(state State, spider SpiderInterface) {
@@ -69,6 +69,11 @@ func (rp *reporter) progress(ctx context.Context) {
 			rp.log.Info(p.Line(rp.sample()))
 			for _, k := range rp.failures.Held() {
 				rp.log.Warn(k.Tell("more failure"))
+			}
+			for _, k := range rp.lost.Held() {
+				if k.Example.Stage == itemDropped { // the others are failures
+					rp.log.Info(k.Tell("more item"))
+				}
 			}
 		case <-ctx.Done():
 			return
@@ -121,8 +126,15 @@ func (rp *reporter) ended(reason string, summary Summary, sentItems bool, querie
 		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses,
 		Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
 		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(),
-		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
+		Lost:     []report.Tally{{Name: itemDropped, Count: s.ItemDropped}, {Name: itemFailed, Count: s.ItemFailed}},
 		Unfilled: report.Unfilled(rp.fields.Counts(), s.ItemScraped),
+	}
+	for _, k := range rp.lost.All() {
+		for i := range e.Lost {
+			if lost := &e.Lost[i]; lost.Name == k.Example.Stage {
+				lost.Parts = append(lost.Parts, report.Tally{Name: k.Example.Cause, Count: k.Count})
+			}
+		}
 	}
 	if rp.isDurable() {
 		e.Waiting = s.Pending + s.Delayed

@@ -80,10 +80,10 @@ func (ls *losses) end() {
 	var jobs []*loss // one of each job
 	for i := range list {
 		l := &list[i]
-		ls.report.failed(l.failure(ls.codec.requestOf(&l.job.rec)))
+		herr := l.failure(ls.codec.requestOf(&l.job.rec))
+		ls.report.failed(herr)
 		if l.item != nil && !l.told {
-			ls.report.counters.Failed.Add(1)
-			ls.report.countForJob(l.job, func(c *jobCounts) { c.failed++ })
+			ls.report.lostItem(l.job, itemFailed, herr)
 		}
 		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
 		switch {

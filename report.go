@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type reporter struct {
 	failures report.Failures
 	noPages  report.Seeds[Outcome] // how requests ended, as long as no page was read
 	unparsed report.Seeds[Outcome] // whose parsers failed, as long as none has succeeded
+	lost     report.Failures       // items that were dropped and failed, by outcome and reason
 	refused  report.Failures       // seeds for which no failure was reported, and bodies that are not JSON
 	hosts    report.Hosts          // that have answered
 	pages    report.Pages
@@ -95,6 +97,66 @@ func (rp *reporter) failed(herr *HandleError) {
 	if limit := int64(rp.limits.Errors); limit > 0 && errs >= limit {
 		rp.stop.requestStop("limit: errors", nil)
 	}
+}
+
+// The outcomes of items, as Stats.ItemReasons and the log have them.
+const (
+	itemScraped = "scraped"
+	itemDropped = "dropped"
+	itemFailed  = "failed"
+)
+
+// lostItem counts and logs an item of a job that was dropped or failed. The error says why, without the verb that has
+// ended it; a failure is told by itself.
+func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) {
+	reason, text := itemReason(herr)
+	url, itemType := urlOf(herr.Request), ""
+	if herr.Item != nil {
+		itemType = fmt.Sprintf("%T", herr.Item.Item)
+	}
+	counter, dropped := &rp.counters.Failed, int64(0)
+	if outcome == itemDropped {
+		counter, dropped = &rp.counters.Dropped, 1
+	}
+	counter.Add(1)
+	reason, first := rp.lost.Count(report.Failure{Stage: outcome, Cause: reason, Text: text, URL: url})
+	key := itemReasonKey(outcome, reason)
+	rp.countForJob(j, func(c *jobCounts) {
+		c.dropped += dropped
+		c.failed += 1 - dropped
+		if c.items == nil {
+			c.items = make(map[string]int64)
+		}
+		c.items[key]++
+	})
+	if outcome == itemDropped && first {
+		rp.log.Dropped(report.Message("", herr.Err.Error(), url, false), reason, itemType, url)
+	}
+	rp.log.Item(outcome, reason, itemType, url)
+}
+
+// itemReason returns why an item was dropped or failed, in a few words, and in full if these do not say all.
+func itemReason(herr *HandleError) (reason, text string) {
+	var short interface{ Reason() string }
+	if herr.Stack == nil && errors.As(herr.Err, &short) {
+		return report.Short(short.Reason(), ""), ""
+	}
+	return causeOf(herr)
+}
+
+// itemReasonKey is the key of an item's outcome and reason in Stats.ItemReasons.
+func itemReasonKey(outcome, reason string) string { return outcome + ": " + reason }
+
+// itemReasons returns the counts of Stats.ItemReasons; nil if there are none.
+func (rp *reporter) itemReasons() map[string]int64 {
+	var counts map[string]int64
+	for _, k := range rp.lost.All() {
+		if counts == nil {
+			counts = make(map[string]int64)
+		}
+		counts[itemReasonKey(k.Example.Stage, k.Example.Cause)] = k.Count
+	}
+	return counts
 }
 
 // isEmpty reports whether no page has come yet in this run.

@@ -32,10 +32,12 @@ type Stats struct {
 	ItemScraped       int64         `json:"item_scraped"`       // items that passed all pipelines
 	ItemDropped       int64         `json:"item_dropped"`       // items ended by DropItem
 	ItemFailed        int64         `json:"item_failed"`        // items ended by another error
-	ErrorCount        int64         `json:"error_count"`        // HandleErrors
-	Retries           int64         `json:"retries"`            // requests that were put back to run again
-	RobotsRequests    int64         `json:"robots_requests"`    // downloads of robots.txt; not in RequestDownloaded
-	Damaged           int64         `json:"damaged"`            // responses whose body is not whole: see Transfer.Err
+	// why items were dropped and failed, "dropped: price: min"; at most 1,000, then ": other"
+	ItemReasons    map[string]int64 `json:"item_reasons,omitempty"`
+	ErrorCount     int64            `json:"error_count"`     // HandleErrors
+	Retries        int64            `json:"retries"`         // requests that were put back to run again
+	RobotsRequests int64            `json:"robots_requests"` // downloads of robots.txt; not in RequestDownloaded
+	Damaged        int64            `json:"damaged"`         // responses whose body is not whole: see Transfer.Err
 
 	// by type and name, "Book.price"; at most 1,000, then "other"; nil: none were counted
 	Fields map[string]FieldStats `json:"fields,omitempty"`
@@ -74,6 +76,7 @@ func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 	}
 	report.AddGroup(counts, "status/", s.Status)
 	report.AddGroup(counts, "reason/", report.Fewer(s.Reasons, earlier, "reason/"))
+	report.AddGroup(counts, "item/", report.Fewer(s.ItemReasons, earlier, "item/"))
 	report.AddGroup(counts, "outcome/", s.Outcomes)
 	for name, n := range earlier {
 		if name != "discovered" && !fieldcount.IsCounter(name) {
@@ -95,7 +98,8 @@ func (s Stats) ofJob(counters map[string]int64) Stats {
 		*to = counters[name]
 	}
 	s.Status = report.Group(counters, "status/", strconv.Atoi)
-	s.Reasons = report.Group(counters, "reason/", func(reason string) (string, error) { return reason, nil })
+	asIs := func(reason string) (string, error) { return reason, nil }
+	s.Reasons, s.ItemReasons = report.Group(counters, "reason/", asIs), report.Group(counters, "item/", asIs)
 	s.Outcomes = report.Group(counters, "outcome/", func(name string) (o Outcome, err error) {
 		err = o.UnmarshalText([]byte(name))
 		return o, err

@@ -78,6 +78,7 @@ func (c *crawl) summary(status Status) Summary {
 	}
 	s.Stats.addLedger(c.ledger)
 	s.Stats.count(&c.report.counters)
+	s.Stats.ItemReasons = c.report.itemReasons()
 	s.Stats.Fields = fieldStats(c.report.fields.Counts())
 	s.Stats.StartTime, s.Stats.Elapsed = c.stop.began, c.stop.elapsed()
 	s.Stats.Abandoned = c.abandoned()

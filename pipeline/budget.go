@@ -48,6 +48,9 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("pipeline: %s already has the %d items that the budget allows", shown(e.Key), e.Items)
 }
 
+// Reason is the reason in Stats.ItemReasons.
+func (e *BudgetError) Reason() string { return "budget" }
+
 // BudgetFullError ends a run whose [Budget] has as many keys as it may have. The job can be resumed with more.
 type BudgetFullError struct{ Keys int }
 

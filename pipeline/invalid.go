@@ -47,6 +47,17 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
+// Reason is the field and the rule of the first fault, "price: min": items are counted by it in Stats.ItemReasons.
+func (e *InvalidError) Reason() string {
+	switch {
+	case len(e.Faults) == 0:
+		return "not valid"
+	case e.Faults[0].Field == "":
+		return e.Faults[0].Rule
+	}
+	return e.Faults[0].Field + ": " + e.Faults[0].Rule
+}
+
 // add adds a fault, unless there are enough.
 func (e *InvalidError) add(field, rule, format string, args ...any) {
 	if len(e.Faults) < mostFaults {

@@ -26,6 +26,9 @@ func (e *NearError) Error() string {
 	return fmt.Sprintf("pipeline: the text is nearly that of %s (%d bits differ)", e.URL, e.Distance)
 }
 
+// Reason is the reason in Stats.ItemReasons.
+func (e *NearError) Reason() string { return "near duplicate" }
+
 // NearOptions say where a [NearDuplicates] stands, and what becomes of near duplicates.
 type NearOptions struct {
 	// Drop drops near duplicates, with a *NearError as the reason. By default they are marked.

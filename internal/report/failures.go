@@ -57,6 +57,12 @@ type kind struct {
 
 // Add counts a failure. It returns true for the first three of a kind, which are logged; the others are reported together, see [Failures.Held].
 func (f *Failures) Add(failure Failure) (log bool) {
+	_, log = f.Count(failure)
+	return log
+}
+
+// Count is Add, and returns the cause under which the failure was counted: its own one, or "other" if there are too many kinds.
+func (f *Failures) Count(failure Failure) (cause string, log bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.kinds == nil {
@@ -74,10 +80,10 @@ func (f *Failures) Add(failure Failure) (log bool) {
 		}
 	}
 	if k.Count++; k.Count <= mostLogged {
-		return true
+		return failure.Cause, true
 	}
 	k.held++
-	return false
+	return failure.Cause, false
 }
 
 // Held returns the failures that were not logged since its last call, by kind with their number, the most frequent first.

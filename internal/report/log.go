@@ -228,6 +228,28 @@ func (l Log) Settled(outcome, reason string, f Fields) {
 	l.entry.WithFields(fields).Debug("request settled")
 }
 
+// Item logs the end of an item of this type, at debug level: it was "scraped", "dropped" or "failed".
+func (l Log) Item(outcome, reason, itemType, url string) {
+	if !l.debug {
+		return
+	}
+	fields := Fields{URL: url}.logrus()
+	fields["outcome"], fields["type"] = outcome, itemType
+	if reason != "" {
+		fields["reason"] = reason
+	}
+	l.entry.WithFields(fields).Debug("item ended")
+}
+
+// Dropped logs that a pipeline has dropped an item, and why. Of a long text the beginning is logged.
+func (l Log) Dropped(text, reason, itemType, url string) {
+	if l.info {
+		fields := Fields{URL: url}.logrus()
+		fields["reason"], fields["type"] = reason, itemType
+		l.entry.WithFields(fields).Info("item dropped: " + Cut(text, mostOfMessage))
+	}
+}
+
 // Crowded warns that the requests of a host are refused for this reason, because they take too much of the queue, whose limit is in bytes.
 func (l Log) Crowded(host string, limit int64, reason string) {
 	l.entry.WithField("slot", host).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+

@@ -102,8 +102,8 @@ func Cause(text, url string) (cause, full string) {
 	return Short(text, url), Cut(text, mostOfText)
 }
 
-// Short turns an error's text into one that errors of its kind are likely to share: the given URL and all others are left out, digits
-// are #, and of a long text only the beginning is kept.
+// Short turns an error's text into one that errors of its kind are likely to share: the given URL and all others are left out, a
+// number is one #, and of a long text only the beginning is kept.
 func Short(text, url string) string {
 	if url != "" {
 		text = strings.ReplaceAll(text, url, "…")
@@ -114,11 +114,17 @@ func Short(text, url string) string {
 			words[i] = "…"
 		}
 	}
+	inNumber := false
 	text = strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' {
-			return '#'
+		wasInNumber := inNumber
+		inNumber = c >= '0' && c <= '9'
+		switch {
+		case !inNumber:
+			return c
+		case wasInNumber:
+			return -1
 		}
-		return c
+		return '#'
 	}, strings.Join(words, " "))
 	return Cut(text, mostOfCause)
 }
