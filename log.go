@@ -270,6 +270,10 @@ func saying(herr *HandleError, url string) string {
 	} else if isBroken {
 		text = cause + ": " + text
 	}
+	if limit := pageLimit(herr.Err); limit != "" {
+		text = limit + ": " + strings.TrimPrefix(text, "panic: ")
+		return report.Message(string(herr.Stage), text, url, false)
+	}
 	return report.Message(string(herr.Stage), text, url, herr.Stack != nil)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -21,6 +22,15 @@ func runQuietly(w tegenaria.Downloader, s tegenaria.SpiderInterface, opts ...teg
 		tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(enginetest.Quiet()), tegenaria.EngineWithDownloader(w),
 	}, opts...)...)
 	return e.Run(context.Background(), s.GetName())
+}
+
+// scoped returns the option of an engine with a Scope.
+func scoped(o middleware.ScopeOptions) tegenaria.EngineOption {
+	m, err := middleware.NewScope(o)
+	if err != nil {
+		panic(err)
+	}
+	return tegenaria.EngineWithMiddlewares(m)
 }
 
 // A run that got no page says so: which requests ended how, and what to do.
@@ -39,7 +49,11 @@ func TestNothingError(t *testing.T) {
 		{"bad URL", ok, []string{"a.test/x"}, nil, []string{"a.test/x: ", `write "https://a.test/x"`}},
 		{"another scheme", ok, []string{"ftp://a.test/"}, nil, []string{"ftp://a.test/", "http or https"}},
 		{"off site", ok, []string{"http://b.test/"}, []tegenaria.EngineOption{ignore, tegenaria.EngineWithAllowedDomains("a.test")},
-			[]string{"http://b.test/: filtered (offsite): name its host in EngineWithAllowedDomains"}},
+			[]string{"http://b.test/: filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)"}},
+		{"a denied host", ok, []string{"http://b.test/"}, []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{DenyDomains: []string{"b.test"}})},
+			[]string{"http://b.test/: filtered (denied): take its host out of ScopeOptions.DenyDomains"}},
+		{"a path of the scope", ok, []string{"http://b.test/x"}, []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{Paths: []string{"/y"}})},
+			[]string{"http://b.test/x: filtered (path): change ScopeOptions.Paths or DenyPaths"}},
 		{"robots.txt", forbid, []string{"http://a.test/x"}, nil, []string{"http://a.test/x: robots (forbidden): robots.txt of the site forbids it"}},
 		{"404", ok, []string{"http://a.test/gone"}, []tegenaria.EngineOption{ignore}, []string{"http://a.test/gone: status 404", "does not exist"}},
 		{"unreachable", enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken)), []string{"http://a.test/"}, []tegenaria.EngineOption{ignore},

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/xpath"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -15,6 +17,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
 )
 
 // reporter reports the events of a crawl: it has the log, the counters and the user's Events. All methods may be called
@@ -88,7 +92,11 @@ func (rp *reporter) failed(herr *HandleError) {
 	}
 	if rp.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL,
 		Referrer: fields.Referrer}) {
-		rp.log.Failure(saying(herr, fields.URL), herr.Stack, fields)
+		stack := herr.Stack
+		if pageLimit(herr.Err) != "" {
+			stack = nil
+		}
+		rp.log.Failure(saying(herr, fields.URL), stack, fields)
 	}
 	if f := rp.events.Error; f != nil {
 		rp.call(func() { f(herr) })
@@ -321,6 +329,8 @@ func causeOf(herr *HandleError) (cause, text string) {
 	switch err := reasonFor(herr); {
 	case errors.As(err, &status):
 		return "status " + strconv.Itoa(status.Status), ""
+	case pageLimit(err) != "":
+		return pageLimit(err), ""
 	case isA[*PanicError](err) || herr.Stack != nil:
 		return "panic", ""
 	case isA[*RedirectLoopError](err):
@@ -336,6 +346,29 @@ func causeOf(herr *HandleError) (cause, text string) {
 		}
 		return report.Cause(urlx.Cause(err).Error(), urlOf(herr.Request))
 	}
+}
+
+// pageLimit names the bound that a page exceeds, if the error is that of a query on it or of its links: such methods
+// panic with it, but the code is not to blame. It is "" for other errors.
+func pageLimit(err error) string {
+	var limit *html.LimitError
+	switch {
+	case errors.As(err, &limit):
+		switch limit.What {
+		case "nodes", "links":
+			return "page over Limits.Nodes"
+		case "attributes":
+			return "page over Limits.Attributes"
+		}
+		return "page too large"
+	case isA[*selector.SizeError](err), isA[*links.SizeError](err):
+		return "results too large"
+	case isA[*selector.WorkError](err), isA[*xpath.WorkError](err):
+		return "query too costly"
+	case isA[*PanicError](err) && isA[*fetch.BodyTooLargeError](err): // a spooled one that is read into memory
+		return "body too large"
+	}
+	return ""
 }
 
 // isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user

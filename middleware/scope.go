@@ -37,7 +37,7 @@ type ScopeOptions struct {
 }
 
 // Scope refuses requests that do not belong to the crawl before they are queued: seeds, links, redirect targets, Fetch.
-// Such requests end as filtered, with offsite, port, path, glob or regexp as reason, and robots.txt of other
+// Such requests end as filtered, with offsite, denied (by DenyDomains), port, path, glob or regexp as reason, and robots.txt of other
 // hosts is not requested. For domains alone EngineWithAllowedDomains costs less.
 type Scope struct {
 	part
@@ -125,7 +125,9 @@ func (m *Scope) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error
 		if offsite, _ := r.Meta[MetaAllowOffsite].(bool); !offsite {
 			host := urlx.WithoutDot(urlx.Hostname(r.Url))
 			switch {
-			case len(domains) > 0 && !covers(domains, host), covers(m.foreign, host):
+			case covers(m.foreign, host):
+				return tegenaria.IgnoreRequest("denied")
+			case len(domains) > 0 && !covers(domains, host):
 				return tegenaria.IgnoreRequest("offsite")
 			case len(m.ports) > 0 && !slices.Contains(m.ports, urlx.Port(r.Url)):
 				return tegenaria.IgnoreRequest("port")

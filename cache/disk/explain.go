@@ -77,7 +77,7 @@ func KeyOf(r *tegenaria.Request) (key tegenaria.Key, err error) {
 }
 
 // Why says in words where the request is or how it ended, with the reason, and what to do if that is known:
-// "filtered (offsite): name its host in EngineWithAllowedDomains".
+// "filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)".
 func (i *Info) Why() string {
 	switch i.State {
 	case Waiting:

@@ -179,7 +179,7 @@ func TestExplainURLInWords(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		site.URL + "/":            "waiting: it has not ended",
-		"http://elsewhere.test/x": "filtered (offsite): name its host in EngineWithAllowedDomains",
+		"http://elsewhere.test/x": "filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)",
 		site.URL + "/ignored":     "filtered (ignored): a middleware returned ErrIgnoreRequest for it",
 	} {
 		if !strings.HasPrefix(during[url], want) {
@@ -188,7 +188,7 @@ func TestExplainURLInWords(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		site.URL + "/":            "fetched, status 200",
-		"http://elsewhere.test/x": "filtered (offsite): name its host in EngineWithAllowedDomains",
+		"http://elsewhere.test/x": "filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)",
 		site.URL + "/secret":      "robots (forbidden): robots.txt of the site forbids it",
 		site.URL + "/ignored":     "filtered (ignored): a middleware returned ErrIgnoreRequest for it",
 		site.URL + "/late":        "filtered (too late)",

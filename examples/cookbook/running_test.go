@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 	for url, want := range map[string]string{
 		site.URL() + "/quotes/page/2/": "/quotes/page/2/ fetched, status 200\n/quotes/ fetched, status 200\n",
 		site.URL() + "/private/":       "/private/ robots (forbidden): robots.txt of the site forbids it for this user agent (Politeness.UserAgent); choose other URLs, or set Politeness.IgnoreRobots if the site's owner permits it\n/quotes/ fetched, status 200\n",
-		"https://elsewhere.example/":   "https://elsewhere.example/ filtered (offsite): name its host in EngineWithAllowedDomains\n/quotes/ fetched, status 200\n",
+		"https://elsewhere.example/":   "https://elsewhere.example/ filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)\n/quotes/ fetched, status 200\n",
 	} {
 		var steps bytes.Buffer
 		if err := why(t.Context(), &steps, job, url); err != nil {

@@ -5,7 +5,12 @@ package report
 func Remedy(outcome, reason string) string { return remedies[outcome+": "+reason] }
 
 var remedies = map[string]string{
-	"filtered: offsite":     "name its host in EngineWithAllowedDomains",
+	"filtered: offsite":     "name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)",
+	"filtered: denied":      "take its host out of ScopeOptions.DenyDomains",
+	"filtered: port":        "name its port in ScopeOptions.Ports",
+	"filtered: path":        "change ScopeOptions.Paths or DenyPaths",
+	"filtered: glob":        "change ScopeOptions.Globs or DenyGlobs",
+	"filtered: regexp":      "change ScopeOptions.Regexps or DenyRegexps",
 	"filtered: depth":       "raise Limits.Depth",
 	"filtered: url-length":  "raise Limits.URLLength",
 	"filtered: page-budget": "raise Politeness.MaxPages",
