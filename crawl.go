@@ -217,7 +217,7 @@ func (c *crawl) wireMachines() (err error) {
 	}
 	c.gates = &gates{
 		politeness: &cfg.Politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights,
-		client: c.downloads.http, done: done,
+		client: c.downloads.http, capacities: c.downloads.downloaders.capacities, done: done,
 	}
 	c.robots = newRobots(&cfg.Politeness, c.gates)
 	return err

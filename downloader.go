@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -33,6 +35,19 @@ type Downloader interface {
 	CheckStatus(statusCode uint64, allowStatus []uint64) bool
 }
 
+// Bounded is an optional interface of a [Downloader] that makes a bounded number of downloads at once, as a browser with
+// its tabs does. Capacity returns that number, and 0 for no bound; it is called once in each run, before the first
+// request, and must not block.
+//
+// The engine gives such a downloader no more requests at a time. Further ones wait before their downloads start, without
+// a worker and without their timeout, as they wait for Politeness.PerProxy: a slot whose next request waits is held up,
+// other slots go on. Requests of [Context.Fetch] wait likewise. Those for robots.txt, and what a layer downloads for
+// itself, are not counted. Of several downloaders with one name the capacities are added; one that has none lifts the
+// bound. What is asked is the downloader itself, whatever layers are around it.
+type Bounded interface {
+	Capacity() int
+}
+
 // downloaderModule is a downloader that is counted.
 type downloaderModule struct {
 	*module.Base
@@ -41,17 +56,28 @@ type downloaderModule struct {
 
 // downloaderSet finds the downloader of a request: several may be registered under one name, then the one
 // that is least loaded and healthiest gets the next request.
-type downloaderSet struct{ *module.Set[*downloaderModule] }
+type downloaderSet struct {
+	*module.Set[*downloaderModule]
+	capacities map[string]int // by name; names without a bound are left out
+}
 
 // newDownloaderSet counts the default downloader as the one named "".
 func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloaderSet, err error) {
-	s = downloaderSet{module.NewSet[*downloaderModule]()}
+	s = downloaderSet{module.NewSet[*downloaderModule](), make(map[string]int)}
+	unbounded := make(map[string]bool)
 	for i, d := range append([]namedDownloader{{"", fallback}}, named...) {
+		var score module.CalculateScore
+		if capacity := capacityOf(d.downloader); capacity > 0 {
+			s.capacities[d.name] += capacity
+			score = scoreWithin(capacity)
+		} else {
+			unbounded[d.name] = true
+		}
 		mid, err := module.GenMID(module.TypeDownloader, uint64(i+1), netip.AddrPort{})
 		if err != nil {
 			return s, err
 		}
-		base, err := module.NewBase(mid, nil)
+		base, err := module.NewBase(mid, score)
 		if err != nil {
 			return s, err
 		}
@@ -59,7 +85,27 @@ func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloade
 			return s, err
 		}
 	}
+	maps.DeleteFunc(s.capacities, func(name string, _ int) bool { return unbounded[name] })
 	return s, nil
+}
+
+// capacityOf returns how many downloads a downloader makes at once; 0 for no bound.
+func capacityOf(d Downloader) int {
+	if b, ok := d.(Bounded); ok {
+		return max(b.Capacity(), 0)
+	}
+	return 0
+}
+
+// scoreWithin scores a downloader that is one of several with its name: one that is full comes last.
+func scoreWithin(capacity int) module.CalculateScore {
+	return func(c module.Counts) uint64 {
+		score := module.DefaultScore(c)
+		if c.HandlingNumber >= uint64(capacity) {
+			score += math.MaxUint32
+		}
+		return score
+	}
 }
 
 // pick returns the downloader that a request by this name goes to.

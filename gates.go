@@ -2,13 +2,16 @@ package tegenaria
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// gates are what requests wait in line for: their slots, and their addresses or proxies where these have a limit.
+// gates are what requests wait in line for: their slots, and their addresses, proxies and downloaders where these have a
+// limit.
 type gates struct {
 	politeness *Politeness
 	frontier   *frontier.Frontier[*job]
@@ -16,36 +19,52 @@ type gates struct {
 	bodies     *fetch.Budget
 	flights    *flights
 	client     *httpDownloader // knows the addresses; nil: the default downloader is the user's
+	capacities map[string]int  // of downloaders, by name
 	done       func(j *job)    // of the settler, which is made later
 }
 
 // egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy
-// that it goes through; "" for none. stays: other requests of the slot will want the same. An address is looked up,
-// which the download would do next.
-func (g *gates) egressOf(j *job) (name string, limit int, stays bool) {
+// that it goes through; the zero Gate for none. An address is looked up, which the download would do next.
+func (g *gates) egressOf(j *job) slots.Gate {
 	p, r := g.politeness, j.ctx.Request
 	switch {
 	case r.Proxy != nil:
-		return "proxy " + proxyHost(r.Proxy), p.PerProxy, false
+		return slots.Gate{Name: "PerProxy of " + proxyHost(r.Proxy), Limit: p.PerProxy}
 	case p.PerIP == 0 || g.client == nil || r.extras().Downloader != "":
-		return "", 0, false
+		return slots.Gate{}
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
 	defer cancel()
 	if addr, ok := g.client.client.FirstAddr(ctx, r.Url); ok {
-		return "address " + addr.String(), p.PerIP, true
+		return slots.Gate{Name: "PerIP of " + addr.String(), Limit: p.PerIP, Stays: true}
 	}
-	return "", 0, false // the download will report the error
+	return slots.Gate{} // the download will report the error
 }
 
-// enter lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
-// has to wait in line again.
+// enter lets a job pass its gates. It returns false if one is closed; then the job keeps its slot and worker, and has to
+// wait in line again.
 func (g *gates) enter(j *job) bool {
-	if g.politeness.PerIP <= 0 && g.politeness.PerProxy <= 0 || !g.frontier.HasSlot(j) {
+	egress := g.politeness.PerIP > 0 || g.politeness.PerProxy > 0
+	if !egress && len(g.capacities) == 0 || !g.frontier.HasSlot(j) {
 		return true
 	}
-	name, limit, stays := g.egressOf(j)
-	return g.frontier.Enter(j, name, limit, stays)
+	var all []frontier.Gate
+	name := j.ctx.Request.extras().Downloader
+	if limit := g.capacities[name]; limit > 0 {
+		all = append(all, frontier.Gate{Gate: slots.Gate{Name: capacityGate(name), Limit: limit}, Own: true})
+	}
+	if egress {
+		all = append(all, frontier.Gate{Gate: g.egressOf(j)})
+	}
+	return g.frontier.Enter(j, all...)
+}
+
+// capacityGate names the gate of the downloaders of that name, in the words of the log.
+func capacityGate(name string) string {
+	if name == "" {
+		return "Capacity of the default downloader"
+	}
+	return fmt.Sprintf("Capacity of the downloader %q", name)
 }
 
 // putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes

@@ -22,7 +22,7 @@ type SlotStatus struct {
 	Penalty      time.Duration // after refusals, 0: none
 
 	Pages, MaxPages int  // downloads begun, and their limit; both 0 without a page budget
-	Gated           bool // it waits because its IP address or proxy is at its limit
+	Gated           bool // it waits because its IP address, proxy or downloader is at its limit
 }
 
 func slotStatuses(known []frontier.Status) []SlotStatus {

@@ -23,8 +23,8 @@ type Options struct {
 	// Path is the program: Chromium, Chrome, the headless shell of one of them, or a name for exec.LookPath. If it is empty, the usual
 	// names are tried, those of headless shells first.
 	Path string
-	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further downloads wait, which counts towards their timeout. A
-	// robots.txt does not count as a page.
+	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further requests wait until there is a tab for them, which does
+	// not count towards their timeout. A robots.txt does not count as a page.
 	Tabs int
 	// Block lists the kinds of resources that pages do not get. nil is [Images], [Media] and [Fonts]; an empty list blocks nothing.
 	Block []Resource
@@ -81,6 +81,7 @@ var (
 	_ tegenaria.Opener      = (*Browser)(nil)
 	_ tegenaria.Closer      = (*Browser)(nil)
 	_ tegenaria.NetworkUser = (*Browser)(nil)
+	_ tegenaria.Bounded     = (*Browser)(nil)
 )
 
 // Open looks for Chromium and returns a Browser. The errors are a [*NotInstalledError] and, in a program that runs as root, a
@@ -163,6 +164,9 @@ func (b *Browser) OwnCalls() int64 { return b.ownCalls.Load() }
 // Refused returns how many sub-requests of pages were not sent because robots.txt forbids them, or because their host has asked for a
 // pause. The pages got none of what they asked for.
 func (b *Browser) Refused() int64 { return b.refused.Load() }
+
+// Capacity returns [Options].Tabs: the engine gives the Browser no more requests for pages at once.
+func (b *Browser) Capacity() int { return b.options.Tabs }
 
 // CheckStatus allows codes below 400 and those of the list.
 func (b *Browser) CheckStatus(statusCode uint64, allowStatus []uint64) bool {

@@ -78,7 +78,7 @@ func (w *world) passes(t *testing.T, i int) {
 			t.Fatalf("a job that does not wait has its slot again: %v", err)
 		}
 	}
-	if !w.Enter(j, "address "+slot, 1, true) {
+	if !w.Enter(j, gate("address "+slot, 1, true)) {
 		t.Fatal("the gate is closed")
 	}
 	at, ok := w.Start(j)

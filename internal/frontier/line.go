@@ -210,20 +210,31 @@ func (f *Frontier[J]) IsDelayed(j J) bool {
 	return grant != nil && (grant.Slot.Delay() > 0 || !f.slots.Startable(grant, f.now()))
 }
 
-// Enter lets a job that holds its slot pass a gate, which at most limit jobs may be inside of; "" is none. stays says that
-// other requests of the slot will pass the same gate. It returns false if the gate is closed: the job keeps slot and worker, and
+// Gate is a gate that a job has to pass, which at most Limit jobs may be inside of.
+type Gate struct {
+	slots.Gate
+	Own bool // of this program alone: Share does not divide its limit
+}
+
+// Enter lets a job that holds its slot pass all its gates. It returns false if one is closed: the job keeps slot and worker, and
 // has to wait in line again.
-func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
+func (f *Frontier[J]) Enter(j J, gates ...Gate) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grant := j.Claim().grant
-	if limit > 0 {
-		limit = max(limit/max(f.sharing, 1), 1)
+	if grant == nil {
+		return true
 	}
-	return grant == nil || f.slots.Enter(grant, gate, limit, stays)
+	into := make([]slots.Gate, len(gates))
+	for i, g := range gates {
+		if into[i] = g.Gate; g.Limit > 0 && !g.Own {
+			into[i].Limit = max(g.Limit/max(f.sharing, 1), 1)
+		}
+	}
+	return f.slots.Enter(grant, into...)
 }
 
-// Share divides the limits of gates among so many programs from now on, at least 1 for each.
+// Share divides the limits of gates that are not Own among so many programs from now on, at least 1 for each.
 func (f *Frontier[J]) Share(programs int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -79,7 +79,7 @@ func TestAnsweredHasNoSlot(t *testing.T) {
 	if w.HasSlot(j) || w.IsDelayed(j) || !w.IsStartable(j) || w.Answered(j, frontier.Answer{Refused: true}, at) {
 		t.Error("a job whose answer has come has its slot")
 	}
-	if _, ok := w.Start(j); !ok || !w.Enter(j, "address", 1, true) {
+	if _, ok := w.Start(j); !ok || !w.Enter(j, gate("address", 1, true)) {
 		t.Error("a job without a slot does not start")
 	}
 	if free, _, _ := w.Left(); free != 3 {
@@ -95,11 +95,11 @@ func TestAnsweredHasNoSlot(t *testing.T) {
 // forgotten, and with it the gate.
 func TestWaitAtTheGate(t *testing.T) {
 	lends(t, func(l *lender) {
-		if !l.Enter(l.job, "address", 1, true) {
+		if !l.Enter(l.job, gate("address", 1, true)) {
 			l.t.Error("the gate is closed")
 		}
 		j := l.inline(l.t, "b")
-		if l.Enter(j, "address", 1, true) {
+		if l.Enter(j, gate("address", 1, true)) {
 			l.t.Error("the gate is open")
 		}
 		result := inBackground(func() error { return l.WaitAgain(l.t.Context(), j) })
@@ -109,7 +109,7 @@ func TestWaitAtTheGate(t *testing.T) {
 		}
 		l.wantOneBusy()
 		l.Release(l.job, false)
-		if err := <-result; err != nil || !l.Enter(j, "address", 1, true) {
+		if err := <-result; err != nil || !l.Enter(j, gate("address", 1, true)) {
 			l.t.Errorf("the gate is closed: %v", err)
 		}
 		l.Release(j, false)
@@ -125,7 +125,7 @@ func TestSharedGate(t *testing.T) {
 			entered := 0
 			for i := range 6 {
 				w.send(0, record{id: i + 1, slot: string(rune('a' + i))})
-				if w.Enter(w.take(t), "address", 4, false) {
+				if w.Enter(w.take(t), gate("address", 4, false)) {
 					entered++
 				}
 			}
@@ -152,4 +152,9 @@ func TestInlineServesTheLine(t *testing.T) {
 		wantComes(t, "when the slot is free", came, 2)
 		w.end()
 	})
+}
+
+// gate is a gate of all programs.
+func gate(name string, limit int, stays bool) frontier.Gate {
+	return frontier.Gate{Gate: slots.Gate{Name: name, Limit: limit, Stays: stays}}
 }

@@ -220,7 +220,7 @@ func (m *model) page(j *job) {
 		})
 		return
 	}
-	if m.IsShort(j) || !m.Enter(j, "address "+j.slot[4:5], 2, true) {
+	if m.IsShort(j) || !m.Enter(j, gate("address "+j.slot[4:5], 2, true)) {
 		m.putBack(j)
 		return
 	}
@@ -321,7 +321,7 @@ func (m *model) inline() {
 	m.mu.Unlock()
 	if !m.line(j, m.WaitSlot) {
 		m.settle(j, filtered)
-	} else if !m.Enter(j, "address "+j.slot[4:5], 2, true) {
+	} else if !m.Enter(j, gate("address "+j.slot[4:5], 2, true)) {
 		m.let(j, 1, 0)
 		if m.line(j, m.WaitAgain) {
 			m.let(j, 1, 0)

@@ -182,7 +182,7 @@ func TestLimitAndGate(t *testing.T) {
 
 		w.send(0, record{id: 3, slot: "b"}, record{id: 4, slot: "c"})
 		first, second := w.take(t), w.take(t)
-		if !w.Enter(first, "address", 1, true) || w.Enter(second, "address", 1, true) || !w.PutBack(second) {
+		if !w.Enter(first, gate("address", 1, true)) || w.Enter(second, gate("address", 1, true)) || !w.PutBack(second) {
 			t.Error("the gate is open, or closed, to both")
 		}
 		came = w.sleeper(t)

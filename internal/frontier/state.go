@@ -205,7 +205,7 @@ func (b *busiest) Pop() any {
 func (s Status) Why() string {
 	switch {
 	case s.Gated:
-		return "PerIP or PerProxy"
+		return s.Gate
 	case s.Limit > 0 && s.InFlight >= s.Limit:
 		return "PerSlot"
 	case s.Delay <= 0:

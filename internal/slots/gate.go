@@ -1,8 +1,11 @@
 package slots
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// gate bounds the open grants of several slots together: those that reach one address, or go through one proxy. A
+// gate bounds the open grants of several slots together: those that reach one address, go through one proxy, or are made by one downloader. A
 // slot may hang on a gate. While that one is closed the slot cannot be acquired: it stands in the gate's line, best
 // first.
 type gate struct {
@@ -26,32 +29,63 @@ func (g *gate) moved(from, to place) {
 	}
 }
 
-// Enter counts the grant, whose work must not have started, in the gate of that name, which lets limit grants be open
-// at once; an empty name means no gate, and 0 or less no limit. With stays, the slot's other work is expected to pass
-// this gate too: what is acquired next counts there already, and is not acquired while the gate is closed. A wrong
-// guess only costs time, since every grant says by Enter which gate is its own.
+// Gate names a gate that work has to pass. An empty name, or a limit of 0 or less, is none.
+type Gate struct {
+	Name  string
+	Limit int // grants that may be open at once
+
+	// Stays says that the slot's other work is expected to pass this gate too: what is acquired next counts there
+	// already, and is not acquired while the gate is closed. A wrong guess only costs time, since every grant says by
+	// Enter which gates are its own.
+	Stays bool
+}
+
+// Enter counts the grant, whose work must not have started, in all these gates, and in no others.
 //
-// It returns false if the gate is closed. Then the work must be added again and the grant released, in this order: a slot without
-// work is forgotten. The slot cannot be acquired until the gate opens.
-func (t *Table) Enter(g *Grant, name string, limit int, stays bool) bool {
+// It returns false if one of them is closed. Then the work must be added again and the grant released, in this order: a
+// slot without work is forgotten. The slot cannot be acquired until that gate opens.
+func (t *Table) Enter(g *Grant, gates ...Gate) bool {
 	if g.released {
 		return false
 	}
-	into := t.gate(name, limit)
-	enters := g.gate == into || into == nil || !into.closed()
-	if enters && g.gate != into {
-		t.leave(g)
-		if g.gate = into; into != nil {
-			into.inFlight++
+	var into []*gate
+	var next *gate // that the slot hangs on from now on
+	enters := true
+	for _, named := range gates {
+		one := t.gate(named.Name, named.Limit)
+		if one == nil {
+			continue
+		}
+		if enters = !one.closed() || slices.Contains(g.gates, one); !enters {
+			next = one
+			break
+		}
+		if into = append(into, one); named.Stays {
+			next = one
 		}
 	}
-	next := into
-	if enters && !stays {
-		next = nil
+	for _, one := range into {
+		if enters && !slices.Contains(g.gates, one) {
+			one.inFlight++
+		}
+	}
+	left := into
+	if enters {
+		left, g.gates = g.gates, into
 	}
 	if g.Slot.gate != next {
 		t.hang(g.Slot, next)
 		t.place(g.Slot)
+	}
+	for _, one := range left {
+		if slices.Contains(g.gates, one) {
+			continue
+		}
+		if enters {
+			one.inFlight--
+			t.admit(one)
+		}
+		t.tidy(one)
 	}
 	return enters
 }
@@ -70,16 +104,15 @@ func (t *Table) gate(name string, limit int) *gate {
 	return g
 }
 
-// leave ends the counting of a grant in its gate.
+// leave ends the counting of a grant in its gates.
 func (t *Table) leave(grant *Grant) {
-	g := grant.gate
-	if g == nil {
-		return
+	left := grant.gates
+	grant.gates = nil
+	for _, g := range left {
+		g.inFlight--
+		t.admit(g)
+		t.tidy(g)
 	}
-	grant.gate = nil
-	g.inFlight--
-	t.admit(g)
-	t.tidy(g)
 }
 
 // hang takes the slot from its gate to another; nil is none. It has no place after that.

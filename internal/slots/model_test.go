@@ -281,7 +281,7 @@ func (h *harness) enter(i int, gate string) {
 	s := h.ref.slots[name]
 	want := gate == g.gate || gate == "" || h.ref.open[gate] < h.ref.limits[gate]
 	stays := h.IntN(2) == 0
-	if got := h.tab.Enter(g.Grant, gate, h.ref.limits[gate], stays); got != want {
+	if got := h.tab.Enter(g.Grant, slots.Gate{Name: gate, Limit: h.ref.limits[gate], Stays: stays}); got != want {
 		h.fail("Enter of %s into %q gave %v", name, gate, got)
 	}
 	if s.gate = gate; want && !stays {

@@ -158,12 +158,12 @@ type Grant struct {
 	// Waiter is the value that was given to [Table.Ask]; nil means: take one entry of the queue.
 	Waiter any
 
-	gate              *gate  // in which it is counted; nil: in none
-	priority          int    // of the slot, when it was picked
-	at                int64  // when it was started
-	take              uint32 // number of the take from the queue; 0 for a waiter
-	era               uint8  // of the slot, when it was started
-	more              bool   // its queue held more then
+	gates             []*gate // in which it is counted
+	priority          int     // of the slot, when it was picked
+	at                int64   // when it was started
+	take              uint32  // number of the take from the queue; 0 for a waiter
+	era               uint8   // of the slot, when it was started
+	more              bool    // its queue held more then
 	started, released bool
 }
 
@@ -185,9 +185,10 @@ func (t *Table) Acquire(now time.Time, inline bool) (g *Grant, ok bool) {
 	if s == nil {
 		return nil, false
 	}
-	g = &Grant{Slot: s, gate: s.gate}
-	if g.gate != nil {
-		g.gate.inFlight++
+	g = &Grant{Slot: s}
+	if s.gate != nil {
+		g.gates = []*gate{s.gate}
+		s.gate.inFlight++
 	}
 	if w := s.first; w != nil {
 		g.Waiter = w.value

@@ -262,7 +262,7 @@ func TestGate(t *testing.T) {
 		if g.Slot.Name() != name {
 			t.Fatalf("got %s, want %s", g.Slot.Name(), name)
 		}
-		return g, tab.Enter(g, gate, limit, true)
+		return g, tab.Enter(g, slots.Gate{Name: gate, Limit: limit, Stays: true})
 	}
 	// What is refused is added before it is given back.
 	back := func(g *slots.Grant, priority int) {
@@ -298,7 +298,7 @@ func TestGate(t *testing.T) {
 			break
 		}
 		got = append(got, fmt.Sprint(g.Slot.Name(), g.Waiter))
-		if !tab.Enter(g, "ip", 1, true) {
+		if !tab.Enter(g, slots.Gate{Name: "ip", Limit: 1, Stays: true}) {
 			t.Error("what was acquired does not count in its gate")
 		}
 		none(t, tab, at(0))
@@ -341,4 +341,43 @@ func TestStartable(t *testing.T) {
 	want(g, 9, true)
 	tab.Waive("a")
 	want(one, 9, true)
+}
+
+// Work that has to pass two gates is counted in both or in neither.
+func TestTwoGates(t *testing.T) {
+	tab := free()
+	first, second := slots.Gate{Name: "proxy", Limit: 2}, slots.Gate{Name: "downloader", Limit: 1}
+	take := func(name string) *slots.Grant {
+		t.Helper()
+		tab.Add(name, 0, 1)
+		g := acquire(t, tab, at(0))
+		if g.Slot.Name() != name {
+			t.Fatalf("got %s, want %s", g.Slot.Name(), name)
+		}
+		return g
+	}
+	a, b := take("a"), take("b")
+	if !tab.Enter(a, first, second) || tab.Enter(b, first, second) {
+		t.Fatal("the second gate let in none or two, want one")
+	}
+	tab.Add("b", 0, 1)
+	tab.Release(b)
+	none(t, tab, at(0))
+	c, d := take("c"), take("d")
+	if !tab.Enter(c, first) || tab.Enter(d, first) {
+		t.Error("what was refused at the second gate is counted in the first one, or what passed is not")
+	}
+	tab.Release(d)
+	tab.Release(a)
+	if b = acquire(t, tab, at(0)); b.Slot.Name() != "b" || !tab.Enter(b, first, second) {
+		t.Error("b does not pass gates that are open")
+	}
+	if !tab.Enter(b) || !tab.Enter(c, first, second) { // both leave what they no longer name
+		t.Error("a gate that was left is closed")
+	}
+	tab.Release(b)
+	tab.Release(c)
+	if tab.Len() != 0 {
+		t.Errorf("%d slots are left", tab.Len())
+	}
 }
