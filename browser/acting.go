@@ -69,9 +69,7 @@ var (
 // act does the steps of the query. The answer is nil unless a step has led to a document that is not rendered.
 func (t *tab) act(work context.Context) (a *answer, err error) {
 	t.results = make(results)
-	t.mu.Lock()
-	t.acting, t.at = true, t.asked.url
-	t.mu.Unlock()
+	t.beginMoves()
 	for i, s := range t.asked.plan.Do {
 		a, err := t.do(work, s)
 		if err == nil {
@@ -319,6 +317,9 @@ func (t *tab) settle(work context.Context) (*answer, error) {
 	quiet.Stop()
 	var settled <-chan time.Time
 	for {
+		if err := t.refusal(); err != nil {
+			return nil, err
+		}
 		loaded, idle, begun := t.isLoaded()
 		if loaded && settled == nil {
 			late := time.NewTimer(t.browser.options.Settle)

@@ -175,7 +175,8 @@ func (b *Browser) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 
 // Download renders the page of a request. Its body is the tree of the page, serialised in UTF-8 when the page is ready. A document that is
 // not HTML is delivered as it is, and so is a redirect. A page that sends the tab elsewhere, by script or meta refresh, before it
-// is ready is delivered as a redirect with status 302, if the request allows redirects; otherwise it stays where it is.
+// is ready is delivered as a redirect with status 302, if the request allows redirects; otherwise it stays where it is. In place of a page
+// that sends a form by itself the page behind the form is delivered.
 func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	resp, err := b.download(ctx)
 	ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}

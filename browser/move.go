@@ -31,7 +31,16 @@ var (
 	errMoves  = fmt.Errorf("the actions have led to %d documents already", maxMoves)
 )
 
-// isActing reports whether the actions have begun.
+// beginMoves has the tab go where the page leads it from here on: actions do so, and so does a form that a page sends by itself.
+func (t *tab) beginMoves() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.acting {
+		t.acting, t.at = true, t.asked.url
+	}
+}
+
+// isActing reports whether the tab goes where the page leads it.
 func (t *tab) isActing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

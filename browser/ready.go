@@ -49,6 +49,9 @@ func (t *tab) becomeReady(work context.Context) (*answer, error) {
 	t.watching.Go(func() { met <- t.awaitCondition(asking, c) })
 	var late <-chan time.Time
 	for {
+		if err := t.refusal(); err != nil {
+			return nil, err
+		}
 		if loaded, _, _ := t.isLoaded(); loaded && late == nil {
 			timer := time.NewTimer(t.browser.options.Settle)
 			defer timer.Stop()

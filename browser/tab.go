@@ -254,7 +254,7 @@ func (t *tab) fail(work context.Context, id fetch.RequestID, why network.ErrorRe
 }
 
 // navigate decides about a request of the tab for a document. The first one is the query. With another one the page goes
-// elsewhere, and that is for the engine to judge.
+// elsewhere, and that is for the engine to judge, unless the page sends a form: then its answer is the page.
 func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
 	if !t.asking {
 		t.asking = true
@@ -264,12 +264,15 @@ func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
 		}
 		return
 	}
+	if t.asked.follows && e.Request.Method != http.MethodGet { // no redirect of a response can send the form
+		t.beginMoves()
+	}
 	if t.isActing() {
 		t.goOn(work, e)
 		return
 	}
 	t.fail(work, e.RequestID, network.ErrorReasonAborted)
-	if t.asked.follows && e.Request.Method == http.MethodGet {
+	if t.asked.follows {
 		t.deliver(&answer{status: http.StatusFound, header: http.Header{"Location": {e.Request.URL + e.Request.URLFragment}}})
 	}
 }
@@ -345,6 +348,9 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 	a, err := t.becomeReady(work)
 	if a == nil && err == nil && len(t.asked.plan.Do) > 0 {
 		a, err = t.act(work)
+	}
+	if refused, ok := err.(*NavigationRefusedError); ok { // of no action
+		err = &NavigationError{t.asked.url, "the page leaves by itself", refused}
 	}
 	var resp *tegenaria.Response
 	t.takeBodies(work)
