@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -129,9 +130,21 @@ func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
 	return o.send(func() bool { return o.follow(ref, opts) })
 }
 
-// FollowLinks sends a GET request for each link of the page that satisfies the options; without options, for all links
-// that a reader can click on. See package links.
-func (o *Output[T]) FollowLinks(opts ...links.Option) error {
+// FollowOption is an option of [Output.FollowLinks]: a [links.Option], which says what links are followed, or a
+// [RequestOption], which all of their requests get. There are no others.
+type FollowOption interface{ IsFollowOption() }
+
+var (
+	_ FollowOption = links.Option(nil)
+	_ FollowOption = RequestOption(nil)
+)
+
+// FollowLinks sends a request for each link of the page that satisfies the options of package links; without any, for
+// all links that a reader can click on. The requests have the other options, and their method is that of
+// [Output.Follow]. This follows the links of the products in a list, and has another parser read their pages:
+//
+//	return out.FollowLinks(links.CSS("li.product a"), tegenaria.RequestWithParser(tegenaria.Handle(product)))
+func (o *Output[T]) FollowLinks(opts ...FollowOption) error {
 	return o.send(func() bool { return o.followLinks(opts) })
 }
 
@@ -228,15 +241,33 @@ func (o *output) refuse(ref string, err error) {
 	}
 }
 
-func (o *output) followLinks(opts []links.Option) bool {
-	open, plain, resp := true, o.plain(), o.ctx.Response()
-	resp.page.EachLink((*pageHost)(resp), opts, func(ref *links.Ref) bool {
+func (o *output) followLinks(opts []FollowOption) bool {
+	choice, ofRequests := splitOptions(opts)
+	open, plain, resp := true, len(ofRequests) == 0 && o.plain(), o.ctx.Response()
+	resp.page.EachLink((*pageHost)(resp), choice, func(ref *links.Ref) bool {
 		if plain {
 			open = o.sink.followURL(ref.URL)
 		} else {
-			open = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
+			open = o.sendRequest(newFollowing(string(ref.URL), ofRequests))
 		}
 		return open
 	})
 	return open
+}
+
+// splitOptions returns the options that choose links, and those of their requests. It panics at any other, as links does.
+func splitOptions(opts []FollowOption) (choice []links.Option, ofRequests []RequestOption) {
+	for i, opt := range opts {
+		switch opt := opt.(type) {
+		case links.Option:
+			choice = append(choice, opt)
+		case RequestOption:
+			ofRequests = append(ofRequests, opt)
+		case nil:
+			panic(fmt.Sprintf("FollowLinks: option %d is nil; leave it out", i+1))
+		default:
+			panic(fmt.Sprintf("FollowLinks: option %d is a %T; it takes links.Option and RequestOption", i+1, opt))
+		}
+	}
+	return choice, ofRequests
 }

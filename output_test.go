@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -109,7 +110,65 @@ func TestFollowLinks(t *testing.T) {
 			t.Errorf("asked %q, want %q", got, want)
 		}
 	})
-	var _ links.Option
+}
+
+// FollowLinks takes what chooses links and what their requests get, in any order. It fails if a selector of the links
+// themselves finds other links, or an option does not reach each request.
+func TestFollowLinksOptions(t *testing.T) {
+	const list = `<link rel="next" href="/2"><link rel="icon" href="/icon"><nav><a class="next" href="/2">2</a> <a href="/about">about</a></nav>
+		<ul><li class="product"><a href="/tea">Tea</a> <a class="buy" href="/buy/tea">buy</a></li>
+		<li class="product"><div><a href="/pot">Pot</a></div></li> <li><a href="/news">News</a></li></ul>`
+	type followed struct{ method, url, by, note string }
+	var named tegenaria.Parser = tegenaria.Handle(func(context.Context, *tegenaria.Response, *tegenaria.Output[any]) error { return nil })
+	note := tegenaria.RequestWithRequestMeta(map[string]any{"note": "x"})
+	for _, tt := range []struct {
+		name string
+		opts []tegenaria.FollowOption
+		want []followed
+	}{
+		{"Scrapy's follow_all(css=…, callback=…)", []tegenaria.FollowOption{links.CSS("li.product a"), tegenaria.RequestWithParserName("item")},
+			[]followed{{"GET", "/tea", "item", ""}, {"GET", "/buy/tea", "item", ""}, {"GET", "/pot", "item", ""}}},
+		{"links that match", []tegenaria.FollowOption{links.CSS("a.next", ".buy")}, []followed{{"GET", "/2", "", ""}, {"GET", "/buy/tea", "", ""}}},
+		{"children that match", []tegenaria.FollowOption{links.CSS("li.product > a:first-child")}, []followed{{"GET", "/tea", "", ""}}},
+		{"links in what matches", []tegenaria.FollowOption{links.CSS("nav")}, []followed{{"GET", "/2", "", ""}, {"GET", "/about", "", ""}}},
+		{"a link of the head", []tegenaria.FollowOption{links.Tags("link"), links.CSS("link[rel=next]")}, []followed{{"GET", "/2", "", ""}}},
+		{"XPath of the links", []tegenaria.FollowOption{links.XPath("//li/div/a")}, []followed{{"GET", "/pot", "", ""}}},
+		{"options of requests first", []tegenaria.FollowOption{note, links.Allow("/tea$"), links.Deny("buy"), tegenaria.RequestWithParserName("item")},
+			[]followed{{"GET", "/tea", "item", "x"}}},
+		{"a method", []tegenaria.FollowOption{links.CSS(".next"), tegenaria.RequestWithMethod("HEAD")}, []followed{{"HEAD", "/2", "", ""}}},
+		{"a body makes a POST, as in Follow", []tegenaria.FollowOption{links.CSS(".next"), tegenaria.RequestWithForm(url.Values{"a": {"1"}})},
+			[]followed{{"POST", "/2", "", ""}}},
+		{"nothing matches", []tegenaria.FollowOption{links.CSS("li.none a"), note}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+				var mu sync.Mutex
+				var got []followed
+				s := tegenaria.NewSpiderOf("test", wrap(tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+					return out.FollowLinks(tt.opts...)
+				})), tegenaria.NewRequest("http://a.test/", "GET", nil)).On("item", named)
+				record := tegenaria.DownloaderFunc(func(_ context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+					if r.Url == "http://a.test/" {
+						return tegenaria.NewResponse(r, 200, map[string][]string{"Content-Type": {"text/html"}}, []byte(list)), nil
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					note, _ := r.Meta["note"].(string)
+					got = append(got, followed{string(r.Method), strings.TrimPrefix(r.Url, "http://a.test"), r.ParserName(), note})
+					return tegenaria.NewResponse(r, 200, nil, nil), nil
+				})
+				e := tegenaria.NewSpiderEngine(append(opts, tegenaria.EngineWithSpiders(s), tegenaria.EngineWithDownloader(record),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}), tegenaria.EngineWithQuiet())...)
+				enginetest.MustRun(t, e)
+				order := func(a, b followed) int { return strings.Compare(a.url, b.url) }
+				slices.SortFunc(got, order)
+				want := slices.SortedFunc(slices.Values(tt.want), order)
+				if !slices.Equal(got, want) {
+					t.Errorf("followed %q, want %q", got, want)
+				}
+			})
+		})
+	}
 }
 
 // 1,000 links, most of them known, go in batches.

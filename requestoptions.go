@@ -15,6 +15,9 @@ import (
 // JSON, say), the request fails with it when it is sent; a nil option is a [*RequestError].
 type RequestOption func(r *Request)
 
+// IsFollowOption makes it an option of [Output.FollowLinks] too.
+func (RequestOption) IsFollowOption() {}
+
 // RequestWithMethod sets the method, instead of the one given to [NewRequest], or the GET of [Response.Follow] and
 // [Output.Follow]. The methods of RFC 9110 and PATCH may be written in lower case: "post" is POST. Any other token (RFC
 // 9110 §5.6.2) is sent as it is, such as "purge"; only the duplicate filter ignores its case. If the method is not a

@@ -330,9 +330,14 @@ func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
 		}
 		return nil, err
 	}
+	return newFollowing(url, opts), nil
+}
+
+// newFollowing makes the request for a link: a GET, or a POST if the options give it a body and no method.
+func newFollowing(url string, opts []RequestOption) *Request {
 	req := NewRequest(url, "", nil, opts...)
 	req.Method = req.method()
-	return req, nil
+	return req
 }
 
 // SetValue leaves the parser a value, which [Response.Value] returns. It is for a [Downloader] that has more than a

@@ -287,7 +287,7 @@ func TestNilRequestOptions(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		"seed": "RequestOption 2", "context": "ContextOption 1", "followed": "RequestOption 1", "sent": "RequestOption 1",
-		"links": "panic: links: option 1 is nil; leave it out",
+		"links": "panic: FollowLinks: option 1 is nil; leave it out",
 	} {
 		if refused[url] != want {
 			t.Errorf("%s: refused as %q, want %q", url, refused[url], want)

@@ -16,6 +16,9 @@ import (
 // crawl such a panic is the failure of the page.
 type Option func(*config)
 
+// IsFollowOption makes it an option of FollowLinks of package tegenaria.
+func (Option) IsFollowOption() {}
+
 type config struct {
 	everything bool
 	inTags     names
@@ -143,14 +146,15 @@ func Everything() Option {
 }
 
 // CSS looks for links only in the elements that match one of these selectors, and in their
-// descendants. It parses the page into a tree, and panics with an *html.LimitError if the page is crafted to
-// exhaust the memory.
+// descendants: CSS("a.next") finds the links that match, CSS("nav") those inside of an element that matches.
+// Elements other than a and area are links only with [Tags], as in Tags("link"), CSS("link[rel=next]"). CSS
+// parses the page into a tree, and panics with an *html.LimitError if the page is crafted to exhaust the memory.
 func CSS(selectors ...string) Option {
 	return restrict(compileCSS, selectors)
 }
 
 // XPath looks for links only in the elements that one of these XPath 1.0 expressions finds, and in
-// what is inside of them. It parses the page into a tree. An expression that takes more work than it
+// what is inside of them, as [CSS] does. It parses the page into a tree. An expression that takes more work than it
 // may panics with an *xpath.WorkError when it is used, a page as with [CSS].
 func XPath(exprs ...string) Option {
 	return restrict(compileXPath, exprs)

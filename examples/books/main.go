@@ -24,6 +24,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/feed/sqlite"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // book is a row. The price is a text with two digits behind the point, which Parquet stores as a decimal. A book that is sold out has no number
@@ -46,12 +47,7 @@ func parse(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[bo
 		}
 		return out.Item(b)
 	}
-	for _, href := range page.CSS("article.product_pod h2 a, li.next a").Attrs("href") {
-		if err := out.Follow(href); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.FollowLinks(links.CSS("article.product_pod h2 a", "li.next a"))
 }
 
 // health prints what became of the fields: a selector has stopped matching when nearly all are missing, or have their default.

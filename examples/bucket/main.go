@@ -22,6 +22,7 @@ import (
 	"github.com/tegenaria/tegenaria/examples/demosite"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/s3"
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -35,12 +36,7 @@ func parse(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[bo
 	if product := page.CSS("article.product_page"); product.Len() > 0 {
 		return out.Item(book{page.CSS("h1").Text(), product.CSS("p.price_color").Text()})
 	}
-	for _, href := range page.CSS("article.product_pod h2 a").Attrs("href") {
-		if err := out.Follow(href); err != nil {
-			return err
-		}
-	}
-	return out.Follow(page.CSS("li.next a").Attr("href"))
+	return out.FollowLinks(links.CSS("article.product_pod h2 a", "li.next a"))
 }
 
 // deliver crawls the shop, with files that wait in a folder until they are sent.

@@ -29,10 +29,9 @@ func TestPagination(t *testing.T) {
 type book struct{ Title, Price, Category string }
 
 func list(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
-	for _, href := range page.CSS("article.product_pod h2 a").Attrs("href") {
-		if err := out.Follow(href, tegenaria.RequestWithParser(tegenaria.Handle(detail))); err != nil {
-			return err
-		}
+	err := out.FollowLinks(links.CSS("article.product_pod h2 a"), tegenaria.RequestWithParser(tegenaria.Handle(detail)))
+	if err != nil {
+		return err
 	}
 	return out.Follow(page.CSS("li.next a").Attr("href"))
 }
@@ -264,13 +263,8 @@ type shelf struct{ Category string }
 
 func books(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
 	known := shelf{Category: page.CSS("h1").Text()}
-	for _, href := range page.CSS("article.product_pod h2 a").Attrs("href") {
-		err := out.Follow(href, tegenaria.RequestWithData(known), tegenaria.RequestWithParser(tegenaria.Handle(onShelf)))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.FollowLinks(links.CSS("article.product_pod h2 a"),
+		tegenaria.RequestWithData(known), tegenaria.RequestWithParser(tegenaria.Handle(onShelf)))
 }
 
 func onShelf(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
