@@ -118,7 +118,10 @@ type Batch struct {
 // in flight waits again, in its old place. An error of Accept, Next, Due, Return or Settle ends the run
 // with that error; nothing is settled that was not stored.
 //
-// The interface is unstable until a cluster of caches passes its suite, spidertest.TestCache.
+// The suite [spidertest.TestCache] tests an implementation. Those of this module are the memory of the engine, cache/disk,
+// and cluster, whose workers share one queue.
+//
+// [spidertest.TestCache]: https://pkg.go.dev/github.com/tegenaria/tegenaria/spidertest#TestCache
 type CacheInterface interface {
 	// Begin opens the cache for a run, and is called once before anything else. A memory cache
 	// starts empty each time. A durable one resumes, or refuses with an error that names the remedy.

@@ -191,7 +191,8 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 	return err
 }
 
-// Status returns the state of the engine.
+// Status returns the state of the engine. It is StatusStopped after each run, also after one that has finished:
+// Summary().Status says how it ended.
 func (e *SpiderEngine) Status() Status {
 	status := e.life.Status()
 	if c := e.current(); c != nil && c.stop.refusing.Load() {

@@ -26,6 +26,7 @@ func ExampleRun() {
 			tegenaria.EngineWithCache(cache),
 			tegenaria.EngineWithSpiders(spider),
 			tegenaria.EngineWithPipelines(feed.JSONL("one.jsonl")),
+			tegenaria.EngineWithSignals(), // SIGTERM ends this worker gracefully
 		).Run(ctx, "news")
 	})
 	if err != nil {
