@@ -194,7 +194,7 @@ func (c *crawl) wireMachines() (err error) {
 	done := func(j *job) { c.settler.done(j) }
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
-	cfg.log.Spider, cfg.log.IsOurs = c.spider.GetName(), report.IsOurs
+	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
 		log: report.NewLog(cfg.log), events: cfg.events, door: guard.NewDoor(),

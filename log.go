@@ -21,7 +21,7 @@ import (
 // have a line each, the others are counted with the next line of progress. The same holds, at info level, for the items
 // that a pipeline drops. Debug level adds a line for the end of each request and each item.
 
-// begins logs that the crawl begins, and what bounds it.
+// begins logs that the crawl begins, and what bounds it: in two lines, so that each fits a terminal.
 func (rp *reporter) begins(state State, spider SpiderInterface) {
 	for _, text := range append(rp.cfg.Politeness.warnings(), rp.cfg.warnings()...) {
 		rp.log.Warn(text)
@@ -49,7 +49,8 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 			{Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
 		OnlySeeds: l.Depth == OnlySeeds, Time: l.Time, Bytes: l.Bytes,
 	}
-	rp.log.Info(what + manners.Words() + ", " + bounds.Words() + " (tegenaria " + Version + ")")
+	rp.log.Info(what + bounds.Words() + " (tegenaria " + Version + ")")
+	rp.log.Info(manners.Words())
 }
 
 // progressEvery is how far apart the lines of progress are.

@@ -33,13 +33,14 @@ import (
 // Options say where the log of a crawl goes, and what is in it.
 type Options struct {
 	Spider string
+	Alone  bool                   // the engine has no other spider: lines on a terminal do not name it
 	Logrus *logrus.Logger         // nil: Slog; if that is nil too, lines of info level and above go to stderr
 	Slog   *slog.Logger           // used if Logrus is nil
 	Quiet  bool                   // only warnings and errors: nothing about how the crawl goes
 	IsOurs func(call string) bool // reports whether a call in a stack is one of the framework; nil: none is
 }
 
-// Log writes the log of one crawl; every line has the name of its spider. Methods may be called concurrently, and look at the
+// Log writes the log of one crawl; every line has the name of its spider, see [Options]. Methods may be called concurrently, and look at the
 // level before they do anything.
 type Log struct {
 	entry    *logrus.Entry
@@ -71,8 +72,12 @@ func NewLog(o Options) Log {
 	if o.IsOurs == nil {
 		o.IsOurs = func(string) bool { return false }
 	}
+	entry, terminal := l.WithField("spider", o.Spider), isTerminal(l)
+	if terminal && o.Alone {
+		entry = logrus.NewEntry(l)
+	}
 	return Log{
-		entry: l.WithField("spider", o.Spider), isOurs: o.IsOurs, terminal: isTerminal(l),
+		entry: entry, isOurs: o.IsOurs, terminal: terminal,
 		info: !o.Quiet && l.IsLevelEnabled(logrus.InfoLevel), debug: !o.Quiet && l.IsLevelEnabled(logrus.DebugLevel),
 	}
 }
