@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
@@ -74,21 +75,24 @@ func orDefault[N int | int64 | time.Duration](v, def, unlimited N) N {
 	return v
 }
 
-const unlimited = 1 << 62
+const (
+	unlimited      = 1 << 62
+	unlimitedCount = math.MaxInt >> 1 // of what an int counts, which may have 32 bits
+)
 
 func (l Limits) withDefaults() Limits {
-	l.Attempts = orDefault(l.Attempts, 10, unlimited)
-	l.Pending = orDefault(l.Pending, 100_000, unlimited)
-	l.URLLength = orDefault(l.URLLength, 16<<10, unlimited)
+	l.Attempts = orDefault(l.Attempts, 10, unlimitedCount)
+	l.Pending = orDefault(l.Pending, 100_000, unlimitedCount)
+	l.URLLength = orDefault(l.URLLength, 16<<10, unlimitedCount)
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
 	l.Spool = orDefault(l.Spool, 1<<30, unlimited)
-	l.Nodes = orDefault(l.Nodes, 250_000, unlimited)
-	l.Attributes = orDefault(l.Attributes, 250_000, unlimited)
+	l.Nodes = orDefault(l.Nodes, 250_000, unlimitedCount)
+	l.Attributes = orDefault(l.Attributes, 250_000, unlimitedCount)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
 	l.QueueBytes = orDefault(l.QueueBytes, 1<<30, 0)
 	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)
 	l.Header = orDefault(l.Header, 1<<20, unlimited)
-	l.HeaderFields = orDefault(l.HeaderFields, 1000, unlimited)
+	l.HeaderFields = orDefault(l.HeaderFields, 1000, unlimitedCount)
 	l.Connect = orDefault(l.Connect, 30*time.Second, 0)
 	l.Handshake = orDefault(l.Handshake, 30*time.Second, 0)
 	return l

@@ -1,7 +1,5 @@
 package html
 
-import "math"
-
 // Composer builds an HTML document node by node, for trees that come from elsewhere. Its methods add
 // to the innermost open element, which is the document at first; Document ends the work. Nothing is
 // checked against the rules of parsing: what is composed is what there is. A Composer is not safe for
@@ -27,7 +25,7 @@ func NewComposer(options ...Option) *Composer {
 func (c *Composer) add(meta, data, end uint32) {
 	limit := c.d.maxNodes
 	if limit <= 0 {
-		limit = math.MaxUint32 - 2
+		limit = mostNodes
 	}
 	switch {
 	case c.err != nil:

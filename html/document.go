@@ -189,6 +189,9 @@ func (d *Document) reserve() {
 // maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.
 const maxSource = 1 << 28
 
+// mostNodes is the largest number of nodes, which an int of 32 bits can count.
+const mostNodes = math.MaxInt32 - 2
+
 func (d *Document) empty() {
 	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})
 	d.attrs = append(d.attrs[:0], attr{})
@@ -200,7 +203,7 @@ func (d *Document) limit() int {
 	if n <= 0 {
 		n = DefaultNodes(len(d.source))
 	}
-	return min(n, math.MaxUint32-2)
+	return min(n, mostNodes)
 }
 
 // attrLimit returns n, or the largest number of attributes if that is smaller.

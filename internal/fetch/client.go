@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -43,7 +44,7 @@ func (l Limits) withDefaults() Limits {
 		l.Header = defaultHeader
 	}
 	if l.HeaderFields == 0 {
-		l.HeaderFields = unlimited
+		l.HeaderFields = math.MaxInt
 	}
 	return l
 }
