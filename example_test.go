@@ -55,8 +55,11 @@ func Example() {
 
 func ExampleSpiderEngine_Run() {
 	spider := tegenaria.NewSpider("failing", func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-		return errors.New("nothing to see here")
-	}, "http://example.com/one")
+		if resp.Request.Url == "http://example.com/one" {
+			return errors.New("nothing to see here")
+		}
+		return nil
+	}, "http://example.com/one", "http://example.com/two")
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithDownloader(offline{}),
 		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {

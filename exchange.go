@@ -190,7 +190,7 @@ func keepRequest(ctx *Context, asked *Request, err error) error {
 func (f *fetcher) received(j *job, resp *Response) {
 	resp.complete(j.ctx)
 	j.mu.Lock()
-	j.status = resp.Status
+	j.status = int32(resp.Status)
 	j.mu.Unlock()
 	f.report.hosts.Add(j.rec.Slot)
 	// errors.As would allocate for each page

@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,13 +51,13 @@ type job struct {
 	died   *HandleError                     // it is given up because the process died with it too often
 	parts  frontier.Parts                   // that are not done
 
-	mu      sync.Mutex // guards the fields below
-	counts  jobCounts
+	mu      sync.Mutex  // guards the fields below
+	counts  *jobCounts  // nil: none
 	spooled []*Response // of its inline requests: their files are removed when it ends
 	outcome Outcome     // of its request; 0: undecided, it goes back to the cache
 	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
+	status  int32       // of its response
 	reason  string      // of the outcome
-	status  int         // of its response
 	retry   *RetryError // it goes back to the cache, to run again
 	lost    error       // why an item of it could not be sent
 }
@@ -173,12 +172,12 @@ func (j *job) lostItem() error {
 	return j.lost
 }
 
-// counted returns what the job adds to the counters of a durable job.
-func (j *job) counted() jobCounts {
+// counted returns what the job adds to the counters of a durable job; nil: nothing. Nothing that comes later is added.
+func (j *job) counted() *jobCounts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	counts := j.counts
-	counts.items = maps.Clone(counts.items)
+	j.counts = nil
 	return counts
 }
 

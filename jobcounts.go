@@ -26,8 +26,11 @@ type jobTotals struct {
 	status map[int]int64
 }
 
-// add adds the counts of an attempt.
+// add adds the counts of an attempt; nil adds nothing.
 func (t *jobTotals) add(c *jobCounts) {
+	if c == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.status == nil {
@@ -70,5 +73,8 @@ func (rp *reporter) countForJob(j *job, add func(c *jobCounts)) {
 	root := j.root()
 	root.mu.Lock()
 	defer root.mu.Unlock()
-	add(&root.counts)
+	if root.counts == nil {
+		root.counts = new(jobCounts)
+	}
+	add(root.counts)
 }

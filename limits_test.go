@@ -441,7 +441,7 @@ func TestBoundsOfTreesEndThemAlone(t *testing.T) {
 					return nil
 				}), url)),
 				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
-				tegenaria.EngineWithLimits(tt.limits),
+				tegenaria.EngineWithLimits(tt.limits), tegenaria.EngineWithEmptyOK(),
 				tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { told = err }))
 			if err := engine.Run(t.Context(), "bounds"); err != nil {
 				t.Fatal(err)

@@ -61,7 +61,7 @@ type ended struct {
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
-	counts  jobCounts
+	counts  *jobCounts
 }
 
 // settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its
@@ -108,7 +108,7 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.frontier.Overrule(j)
 	}
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status},
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
 		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load(),
 		counts: j.counted()}
 	if j.ctx != nil {
@@ -320,7 +320,7 @@ func (s *settler) count(list []ended) {
 
 func (s *settler) countForJob(e *ended) {
 	if s.durable {
-		s.report.forJob.add(&e.counts)
+		s.report.forJob.add(e.counts)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestBigSitemap(t *testing.T) {
 	spider := spiders.NewSitemap("test", seen, s.URL+"/sitemap.xml")
 	spider.Rules = []spiders.Rule{{Match: regexp.MustCompile("never")}}
 	var told error
-	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), silent,
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), silent, tegenaria.EngineWithEmptyOK(),
 		tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1 << 20}),
 		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
 			told = err

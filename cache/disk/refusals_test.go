@@ -221,7 +221,7 @@ func TestFinishedJobNamesReplay(t *testing.T) {
 	for range 2 {
 		job := open(t, dir)
 		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("fails", fails, server.URL+"/")), tegenaria.EngineWithCache(job),
-			tegenaria.EngineWithLogger(logger))
+			tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEmptyOK())
 		if err := engine.Run(t.Context(), "fails"); err != nil {
 			t.Fatal(err)
 		}
