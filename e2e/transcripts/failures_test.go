@@ -107,6 +107,8 @@ func TestFailures(t *testing.T) {
 		}))},
 		{name: "bad seed", url: "shop.example/books"},
 		{name: "pipeline error", url: w.shop + "/books/1", opts: []tegenaria.EngineOption{tegenaria.EngineWithPipelines(shelf{})}},
+		{name: "dropped items", url: w.shop + "/", opts: []tegenaria.EngineOption{tegenaria.EngineWithConcurrency(1),
+			tegenaria.EngineWithAllowedDomains("127.0.0.1"), tegenaria.EngineWithPipelines(dropping{})}},
 		{name: "start fails", spider: func(string) tegenaria.SpiderInterface {
 			return &starting{&tegenaria.BaseSpider{Name: "books"}}
 		}},
@@ -123,6 +125,15 @@ func TestFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// dropping is a pipeline that drops all items.
+type dropping struct{}
+
+func (dropping) GetPriority() int { return 1 }
+
+func (dropping) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	return tegenaria.DropItem(errors.New("no price"))
 }
 
 // starting is a spider whose Start fails.
