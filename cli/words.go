@@ -63,6 +63,12 @@ func (c *call) words() func(text string) string {
 		}
 		return "-s " + key
 	}
+	if _, has := c.flags["allowed_domains"]; has { // a crawl of a site has no other way to say it
+		const other = " (or ScopeOptions.Domains)"
+		return func(text string) string {
+			return inOptions.ReplaceAllStringFunc(inFlags.Replace(strings.ReplaceAll(text, other, "")), inFlag)
+		}
+	}
 	return func(text string) string { return inOptions.ReplaceAllStringFunc(inFlags.Replace(text), inFlag) }
 }
 

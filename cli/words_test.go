@@ -16,6 +16,8 @@ import (
 func TestWords(t *testing.T) {
 	for _, test := range []struct{ text, spider, site string }{
 		{"name its host in EngineWithAllowedDomains", "name its host in -s allowed_domains", "name its host in --domains"},
+		{"name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)",
+			"name its host in -s allowed_domains (or ScopeOptions.Domains)", "name its host in --domains"},
 		{"raise Limits.Depth", "raise -s limits.depth", "raise --depth"},
 		{"crawl slower (Politeness.PerSlot, Delay), or wait longer (RequestWithTimeout)",
 			"crawl slower (-s politeness.per_slot, -s politeness.delay), or wait longer (RequestWithTimeout)",
