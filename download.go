@@ -109,8 +109,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, way next) {
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), goesOn
 	}
-	d, err := f.downloads.downloaders.pick(ctx.Request.extras().Downloader)
-	if err != nil {
+	if _, err := f.downloads.downloaders.pick(ctx.Request.extras().Downloader); err != nil {
 		return j.failure(StageDownload, err, nil), goesOn
 	}
 	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns:
@@ -135,12 +134,12 @@ func (f *fetcher) download(j *job) (herr *HandleError, way next) {
 	if err := f.frontier.Spend(j); err != nil {
 		return j.failure(StageDownload, whyNot(err), nil), goesOn
 	}
-	j.started, j.downloader = started, d
+	j.started = started
 	f.report.counters.Downloads.Add(1)
 	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
 		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
 	}
-	if !j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, d, started) }) {
+	if !j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, started) }) {
 		return nil, ends
 	}
 	j.loan.End()
@@ -155,10 +154,15 @@ func whyNot(err error) error {
 	return IgnoreRequest(pageBudget)
 }
 
-func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
+func (f *fetcher) askDownloader(j *job, started time.Time) *HandleError {
 	ctx := j.ctx
+	d, err := f.downloads.downloaders.take(ctx.Request.extras().Downloader)
+	if err != nil {
+		return j.failure(StageDownload, err, nil)
+	}
+	j.downloader = d
 	var herr *HandleError
-	d.Call(nil, func() error {
+	d.CallTaken(nil, func() error {
 		got, stack, err := f.ask(j, d, ctx, started)
 		if err != nil {
 			herr = j.failure(StageDownload, err, stack)

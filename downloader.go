@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/tegenaria/tegenaria/module"
 )
@@ -58,14 +59,19 @@ type downloaderModule struct {
 // that is least loaded and healthiest gets the next request.
 type downloaderSet struct {
 	*module.Set[*downloaderModule]
-	capacities map[string]int // by name; names without a bound are left out
+	capacities map[string]int         // by name; names without a bound are left out
+	taking     map[string]*sync.Mutex // by names of several; held while one of them is picked and counted
 }
 
 // newDownloaderSet counts the default downloader as the one named "".
 func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloaderSet, err error) {
-	s = downloaderSet{module.NewSet[*downloaderModule](), make(map[string]int)}
-	unbounded := make(map[string]bool)
+	s = downloaderSet{module.NewSet[*downloaderModule](), make(map[string]int), make(map[string]*sync.Mutex)}
+	unbounded, registered := make(map[string]bool), make(map[string]bool)
 	for i, d := range append([]namedDownloader{{"", fallback}}, named...) {
+		if registered[d.name] {
+			s.taking[d.name] = new(sync.Mutex)
+		}
+		registered[d.name] = true
 		var score module.CalculateScore
 		if capacity := capacityOf(d.downloader); capacity > 0 {
 			s.capacities[d.name] += capacity
@@ -113,6 +119,19 @@ func (s downloaderSet) pick(name string) (*downloaderModule, error) {
 	d, known, err := s.Pick(module.TypeDownloader, name)
 	if !known {
 		return nil, fmt.Errorf("no downloader is registered as %q; use RegisterDownloader", name)
+	}
+	return d, err
+}
+
+// take is pick for a download that follows, by CallTaken: it counts before another request picks.
+func (s downloaderSet) take(name string) (*downloaderModule, error) {
+	if taking := s.taking[name]; taking != nil {
+		taking.Lock()
+		defer taking.Unlock()
+	}
+	d, err := s.pick(name)
+	if err == nil {
+		d.IncrHandlingNumber()
 	}
 	return d, err
 }

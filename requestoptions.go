@@ -205,7 +205,8 @@ func RequestWithVariant(variant string) RequestOption {
 	return func(r *Request) { r.newExtras().Variant = variant }
 }
 
-// RequestWithNotBefore keeps the request waiting until t.
+// RequestWithNotBefore keeps the request waiting until t. In a durable job whose clock was set back since the request was
+// stored, it waits for as long as was left then.
 func RequestWithNotBefore(t time.Time) RequestOption {
 	return func(r *Request) { r.newExtras().notBefore = t }
 }

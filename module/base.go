@@ -151,6 +151,12 @@ func (b *Base) Clear() {
 // up, not the module.
 func (b *Base) Call(accept, work func() error) error {
 	b.IncrHandlingNumber()
+	return b.CallTaken(accept, work)
+}
+
+// CallTaken is [Base.Call] for a caller that has counted the call by IncrHandlingNumber already, when it chose the module:
+// so that the next one who chooses sees it.
+func (b *Base) CallTaken(accept, work func() error) error {
 	defer b.DecrHandlingNumber()
 	b.IncrCalledCount()
 	if accept != nil {
