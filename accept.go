@@ -347,6 +347,7 @@ type emission struct {
 	why      error
 	redirect bool // the target of a redirect of parent
 	again    bool // and the chain of redirects has asked for it before: it is no duplicate
+	inline   bool // Fetch asks for it: it is never a duplicate, and never stored
 }
 
 // known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as
@@ -422,14 +423,14 @@ type requestFilters []RequestFilter
 // ask asks all of them, until one refuses the request. err is its error, unless that is ErrIgnoreRequest or it panics.
 func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
 	for _, f := range filters {
-		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
+		err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
 		switch {
 		case err == nil:
 			continue
 		case errors.Is(err, ErrIgnoreRequest):
 			return refuse(Filtered, ignoreReason(err)), nil
 		case isA[*PanicError](err):
-			return &refusal{Failed, "accept", &stackError{err, stack}}, nil
+			return &refusal{Failed, "accept", err}, nil
 		}
 		return refuse(Filtered, err.Error()), err
 	}

@@ -82,6 +82,31 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// A link that several rules refuse has the same reason however it is sent: the order of the checks is one.
+func TestFirstReasonOfARefusal(t *testing.T) {
+	for name, send := range map[string]func(out *tegenaria.Output[any]) error{
+		"Follow":      func(out *tegenaria.Output[any]) error { return out.Follow("http://b.test/deep") },
+		"FollowLinks": func(out *tegenaria.Output[any]) error { return out.FollowLinks() },
+		"Request": func(out *tegenaria.Output[any]) error {
+			return out.Request(tegenaria.NewRequest("http://b.test/deep", "GET", nil))
+		},
+	} {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1")).
+			Page("http://a.test/1", enginetest.Page("http://b.test/deep"))
+		s := tegenaria.NewSpider("test", tegenaria.Handle(func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[any]) error {
+			if resp.Request().Depth == 0 {
+				return out.Follow("/1")
+			}
+			return send(out)
+		}), "http://a.test/")
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowedDomains("a.test"),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1})))
+		if stats.Reasons["filtered: offsite"] != 1 || stats.Reasons["filtered: depth"] != 0 {
+			t.Errorf("%s: %v", name, stats.Reasons)
+		}
+	}
+}
+
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }

@@ -337,13 +337,12 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	c.fetcher = &fetcher{
 		gates: c.gates, cfg: &c.cfg, limits: limits, downloads: c.downloads, loopback: c.loopback, report: c.report,
 		stop: stop, acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs,
-		writers: newWriters(),
+		robots: c.robots, shared: c.shared, writers: newWriters(),
 	}
-	c.fetcher.robots = robotsGate{c.robots, c.fetcher}
 	c.pages = &pages{
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
 		stop: stop, settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items,
-		fetcher: c.fetcher, shared: c.shared, parsers: c.parsers,
+		fetcher: c.fetcher, parsers: c.parsers,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
 		inline: frontier.NewInline[*job](c.ledger, maxNesting),

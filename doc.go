@@ -78,12 +78,12 @@
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
 //  4. Wait. The record lies in the slot of its host. When the slot is ready, a free worker takes the record. The first request
 //     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, Table.Acquire in
-//     internal/slots, pages.fetch in page.go, gates.enter in gates.go, robotsGate.pass in robots.go).
-//  5. Process the request. The middlewares see it in ascending order (Middlewares.processRequest in exchange.go).
+//     internal/slots, pages.fetch in page.go, gates.enter in gates.go, fetcher.obeyRobots in robots.go).
+//  5. Process the request. The middlewares see it in ascending order (fetcher.processRequest in exchange.go).
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in download.go, Client.Do in
 //     internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
-//     that is not allowed is a failure (Middlewares.processResponse in exchange.go, fetcher.follow in exchange.go).
+//     that is not allowed is a failure (fetcher.processResponse in exchange.go, fetcher.follow in exchange.go).
 //  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (pages.runParser
 //     in page.go, items.add in items.go).
 //  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,

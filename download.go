@@ -10,6 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
 )
 
 // downloading is what a run downloads with.
@@ -56,26 +57,35 @@ func (b base) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 	return err == nil && d.CheckStatus(statusCode, allowStatus)
 }
 
-// answer asks the parts that may answer a job's request without a download. ctx is that of the request, or of the
-// engine's own one for a robots.txt. alive is false if the job was abandoned.
-func (f *fetcher) answer(j *job, ctx *Context) (stack []byte, err error, alive bool) {
-	if !f.downloads.layers.answers {
-		return nil, nil, true
+// answer asks the parts that may answer a request without a download.
+func (f *fetcher) answer(x *exchange) error {
+	j, ctx := x.job, x.ctx
+	if x.file == nil && j.copy != nil {
+		f.answerByCopy(j)
+	}
+	if ctx.DownloadResult != nil || !f.downloads.layers.answers {
+		return nil
 	}
 	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
 		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
 	}
-	alive = j.run(f.watch, StageRequest, func() { stack, err = f.askForAnswer(j, ctx) })
-	if alive && (err != nil || ctx.DownloadResult != nil) {
+	err := j.run(f.watch, StageRequest, func() error { return f.askForAnswer(j, ctx) })
+	if err == guard.ErrGivenUp {
+		return err
+	}
+	if err != nil || ctx.DownloadResult != nil {
 		j.loan.End()
 	}
-	return stack, err, alive
+	if err != nil {
+		return x.failure(StageDownload, err)
+	}
+	return nil
 }
 
-func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
+func (f *fetcher) askForAnswer(j *job, ctx *Context) (err error) {
 	var resp *Response
 	ask := func(a Answerer) (asked bool) {
-		stack, err = guard.Protect(func() (err error) {
+		err = guard.Protect(func() (err error) {
 			resp, err = a.Answer(ctx)
 			return err
 		})
@@ -89,7 +99,7 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 	if err == nil && resp == nil && !j.call.GivenUp() {
 		d, unknown := f.downloads.downloaders.pick(ctx.Request.extras().Downloader)
 		if unknown != nil {
-			return nil, unknown
+			return unknown
 		}
 		if a, ok := d.Downloader.(Answerer); ok {
 			ask(a)
@@ -99,51 +109,73 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 		ctx.DownloadResult = &RequestResult{Response: resp}
 		f.report.counters.Answered.Add(1)
 	}
-	return stack, err
+	return err
 }
 
-// download asks the request's downloader and waits for its one result. The job waits if the slot does not let it
-// start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
-func (f *fetcher) download(j *job) (herr *HandleError, way next) {
-	ctx := j.ctx
-	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
-		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), goesOn
+// download asks the request's downloader and waits for its one result. The error is errNotYet if the slot does not let
+// it start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
+func (f *fetcher) download(x *exchange) error {
+	j := x.job
+	started, err := f.begin(x)
+	if err != nil {
+		return err
+	}
+	if r := x.ctx.Request; r.ResponseWriter != nil && j.loan == nil {
+		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
+	}
+	err = j.run(f.watch, StageDownload, func() error { return f.askDownloader(x, started) })
+	if err != guard.ErrGivenUp && x.file == nil {
+		j.loan.End()
+	}
+	return err
+}
+
+// begin stamps the job's slot, because a download begins now, and counts the page. Several requests for a robots.txt
+// that follow redirects have one stamp, and none counts.
+func (f *fetcher) begin(x *exchange) (started time.Time, err error) {
+	j, ctx := x.job, x.ctx
+	switch {
+	case x.file != nil && !x.file.first:
+		return f.stop.now(), nil
+	case x.file != nil:
+		if started, ok := f.frontier.Start(j); ok {
+			f.report.counters.Robots.Add(1)
+			return started, nil
+		}
+		return started, robotsgate.ErrNotNow
+	case len(f.middlewares) > 0 && !f.enter(j): // one may have changed its proxy, and with that its gate
+		return started, errNotYet
+	case ctx.Err() != nil: // given up while a middleware had it; its slot may be gone
+		return started, j.failure(StageDownload, context.Cause(ctx.Ctx))
 	}
 	if _, err := f.downloads.downloaders.pick(ctx.Request.extras().Downloader); err != nil {
-		return j.failure(StageDownload, err, nil), goesOn
+		return started, j.failure(StageDownload, err)
 	}
 	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns:
 	// then the job waits in line again, keeps its page of the budget, and is not announced a second time.
 	if told := f.cfg.events.RequestStarted; told != nil && !j.announced {
 		if !f.frontier.IsStartable(j) {
-			return nil, waits
+			return started, errNotYet
 		}
 		switch err := f.frontier.Reserve(j); {
 		case errors.Is(err, frontier.ErrShort):
-			return nil, waits
+			return started, errNotYet
 		case err != nil:
-			return j.failure(StageDownload, whyNot(err), nil), goesOn
+			return started, j.failure(StageDownload, whyNot(err))
 		}
 		j.announced = true
 		f.report.event(func() { told(ctx.Request) })
 	}
 	started, ok := f.frontier.Start(j)
 	if !ok {
-		return nil, waits
+		return started, errNotYet
 	}
 	if err := f.frontier.Spend(j); err != nil {
-		return j.failure(StageDownload, whyNot(err), nil), goesOn
+		return started, j.failure(StageDownload, whyNot(err))
 	}
 	j.started = started
 	f.report.counters.Downloads.Add(1)
-	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
-		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
-	}
-	if !j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, started) }) {
-		return nil, ends
-	}
-	j.loan.End()
-	return herr, goesOn
+	return started, nil
 }
 
 // whyNot is the error of a job that the frontier does not let begin.
@@ -154,18 +186,20 @@ func whyNot(err error) error {
 	return IgnoreRequest(pageBudget)
 }
 
-func (f *fetcher) askDownloader(j *job, started time.Time) *HandleError {
-	ctx := j.ctx
+func (f *fetcher) askDownloader(x *exchange, started time.Time) error {
+	ctx := x.ctx
 	d, err := f.downloads.downloaders.take(ctx.Request.extras().Downloader)
 	if err != nil {
-		return j.failure(StageDownload, err, nil)
+		return x.failure(StageDownload, err)
 	}
-	j.downloader = d
-	var herr *HandleError
+	if x.file == nil {
+		x.job.downloader = d
+	}
+	var failed error
 	d.CallTaken(nil, func() error {
-		got, stack, err := f.ask(j, d, ctx, started)
+		got, err := f.ask(x.job, d, ctx, started)
 		if err != nil {
-			herr = j.failure(StageDownload, err, stack)
+			failed = x.failure(StageDownload, err)
 			return err
 		}
 		if ctx.DownloadResult = got.DownloadResult; ctx.DownloadResult == nil {
@@ -176,14 +210,14 @@ func (f *fetcher) askDownloader(j *job, started time.Time) *HandleError {
 		}
 		return nil
 	})
-	return herr
+	return failed
 }
 
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
 func (f *fetcher) ask(
 	j *job, d *downloaderModule, ctx *Context, started time.Time,
-) (got *Context, stack []byte, err error) {
+) (got *Context, err error) {
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	own := ctx.Ctx
 	ours := f.downloads.http != nil && d.Downloader == Downloader(f.downloads.http) && f.downloads.layers.top == nil
@@ -192,7 +226,7 @@ func (f *fetcher) ask(
 		by = f.downloads.layers.top
 	}
 	if ours && j.loan == nil {
-		stack, err = guard.Protect(func() error { by.Download(ctx, result); return nil })
+		err = guard.Protect(func() error { by.Download(ctx, result); return nil })
 	} else { // user code runs in it
 		theirs := j.theirs
 		if j.theirs = nil; theirs == nil {
@@ -214,14 +248,14 @@ func (f *fetcher) ask(
 		f.watch.Bound(&j.call, theirs, started, limit)
 		defer theirs.Close()
 		if j.caller == nil {
-			stack, err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })
-		} else if stack, err = theirs.Apart(&j.call,
-			func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
+			err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })
+		} else if err = theirs.Apart(&j.call,
+			func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrGivenUp {
 			err = ErrOutputClosed
 		}
 	}
 	if err != nil {
-		return nil, stack, err
+		return nil, err
 	}
 	wait := ctx.Request.timeoutOrDefault() + guard.Farewell
 	got, err = guard.Receive(own, result, started.Add(wait))
@@ -231,7 +265,7 @@ func (f *fetcher) ask(
 	case err == nil && got == nil:
 		err = errors.New("the downloader sent a nil Context")
 	}
-	return got, stack, err
+	return got, err
 }
 
 // asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The
@@ -246,13 +280,13 @@ type asking struct {
 func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
 
 // answerOf reads from the result of a download what its slot has to know.
-func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
-	if herr == nil && ctx.DownloadResult != nil {
-		herr = ctx.DownloadResult.Error
-	}
+func answerOf(ctx *Context, failed error) (a frontier.Answer) {
 	resp := ctx.Response()
 	if resp == nil {
-		a.Overload = herr != nil && isOverload(herr.Err)
+		if failed == nil && ctx.DownloadResult != nil && ctx.DownloadResult.Error != nil {
+			failed = ctx.DownloadResult.Error
+		}
+		a.Overload = failed != nil && isOverload(bare(failed))
 		return a
 	}
 	a.Came, a.OK = true, resp.Status == http.StatusOK

@@ -161,7 +161,7 @@ func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
 		return k.request(r)
 	}
 	var key Key
-	stack, err := guard.Protect(func() error {
+	err := guard.Protect(func() error {
 		sum, err := d.filter.Fingerprint(r)
 		if err == nil && len(sum) == 0 {
 			err = errors.New("the filter returned no bytes")
@@ -172,7 +172,7 @@ func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
 		return err
 	})
 	if err != nil {
-		err = &stackError{fmt.Errorf("fingerprint: %w", err), stack}
+		err = fmt.Errorf("fingerprint: %w", err)
 	}
 	return key, err
 }
@@ -195,13 +195,13 @@ func (d *duplicates) veto(r *Request) *refusal {
 		return nil
 	}
 	var known bool
-	stack, err := guard.Protect(func() (err error) {
+	err := guard.Protect(func() (err error) {
 		known, err = d.filter.DoDupeFilter(r)
 		return err
 	})
 	switch {
 	case err != nil:
-		return &refusal{Failed, "accept", &stackError{err, stack}}
+		return &refusal{Failed, "accept", err}
 	case known:
 		return refuse(Duplicate, "")
 	}

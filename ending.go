@@ -138,7 +138,7 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var err error // belongs to the part until it has returned
-	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
+	part := guard.Go(func() { err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
 	select {
 	case <-part.Done():
 	case <-c.stop.ending.Hurried():

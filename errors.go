@@ -76,7 +76,7 @@ func ErrorWithStage(stage Stage) ErrorOption { return func(e *HandleError) { e.S
 
 // NewError makes a HandleError of an error. If an option is nil, an error that says so is joined to it.
 func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
-	e := &HandleError{CtxId: ctxId, Err: err}
+	e := &HandleError{CtxId: ctxId, Err: err, Stack: guard.Stack(err)}
 	for i, opt := range opts {
 		if opt == nil {
 			e.Err = errors.Join(e.Err, fmt.Errorf("NewError: ErrorOption %d is nil; leave it out", i+1))
@@ -101,29 +101,6 @@ func (e *HandleError) Error() string {
 
 // Unwrap returns Err.
 func (e *HandleError) Unwrap() error { return e.Err }
-
-// stackError is an error that knows the stack of the panic it came from.
-type stackError struct {
-	error
-	stack []byte
-}
-
-func (e *stackError) Unwrap() error { return e.error }
-
-// unstack puts the stack that the cause brings along where users look for it.
-func (e *HandleError) unstack() *HandleError {
-	var stacked *stackError
-	if !errors.As(e.Err, &stacked) {
-		return e
-	}
-	if e.Stack == nil {
-		e.Stack = stacked.stack
-	}
-	if e.Err == error(stacked) {
-		e.Err = stacked.error
-	}
-	return e
-}
 
 // PanicError is a panic of user code, turned into an error: Value is the value of the panic, which Unwrap returns if it
 // is an error. The stack is in HandleError.Stack.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/loan"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -28,7 +30,8 @@ type fetcher struct {
 	stop      *stop
 	acceptor  *acceptor // takes the targets of redirects
 	failures  *failures
-	robots    robotsGate
+	robots    *robotsgate.Gate[*job]
+	shared    SharedCache // nil: all slots are of this run
 
 	middlewares Middlewares
 	internalMWs Middlewares   // those that see the engine's own requests
@@ -40,135 +43,269 @@ func newWriters() *loan.Writers {
 	return loan.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 }
 
-// exchange sends a job's request through the middlewares and the downloader. The error is the request's failure. The
-// job waits if its slot or gate was closed and nothing was sent: the caller puts it in line again.
-func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
-	ctx := j.ctx
-	if own, ok := ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
-		return j.failure(StageDownload, context.Cause(own.User), nil), goesOn
-	}
-	if len(f.middlewares) > 0 && !j.prepared && !j.run(f.watch, StageRequest, func() {
-		if stack, err := f.middlewares.processRequest(j, ctx, nil); err != nil {
-			herr = j.failure(StageRequest, err, stack)
+// A step of a request's way returns nil if the next step may follow, a [*HandleError] if the request has failed, or one
+// of these errors. A step that runs user code returns [guard.ErrGivenUp] if that was given up, or must not run any more:
+// then whoever gave it up ends the request, and nothing of it may be touched.
+var (
+	errDecided = errors.New("the request has its outcome, or goes back to the cache")
+	errNotYet  = errors.New("the request may not start yet: it has to wait in line again")
+	errInLine  = errors.New("the request waits in line again, and is another worker's now")
+)
+
+// fetch takes a job's request to its response: it waits for its slot and its gates, obeys robots.txt, and passes the
+// middlewares and the downloader. Who waits depends on the request, see [exchange].
+func (f *fetcher) fetch(j *job) error {
+	for {
+		err := f.attempt(j)
+		if err != errNotYet {
+			return err
 		}
-	}) {
-		return nil, ends
-	}
-	if j.prepared = true; herr != nil {
-		return herr, goesOn
-	}
-	if ctx.DownloadResult == nil && j.copy != nil {
-		f.robots.answerByCopy(j)
-	}
-	if ctx.DownloadResult == nil {
-		stack, err, alive := f.answer(j, ctx)
-		if !alive {
-			return nil, ends
-		}
-		if err != nil {
-			return j.failure(StageDownload, err, stack), goesOn
+		if err := f.lineUp(j); err != nil {
+			return err
 		}
 	}
+}
+
+// attempt is one attempt of fetch. The error is errNotYet if the job has to wait in line before the next one.
+func (f *fetcher) attempt(j *job) error {
+	if err := f.waitSlot(j); err != nil {
+		return err
+	}
+	switch {
+	case f.frontier.Starves(j):
+		return f.refused(j, StageDownload, &refusal{Filtered, pageBudget, IgnoreRequest(pageBudget)})
+	case f.frontier.IsShort(j), !f.enter(j):
+		return errNotYet
+	}
+	if err := f.obeyRobots(j); err != nil {
+		return err
+	}
+	if !j.isInline() {
+		f.watch.Sit(&j.call, pageRow)
+	}
+	return f.exchange(exchange{job: j, ctx: j.ctx})
+}
+
+// refused ends the way of a request that must not be sent: one of the queue has its outcome by that, and the caller of
+// an inline one is told by an error.
+func (f *fetcher) refused(j *job, at Stage, no *refusal) error {
+	if j.isInline() {
+		return j.failure(at, no.err)
+	}
+	if no.outcome == Robots && j.rec.Depth == 0 {
+		f.report.seedRefused(j.ctx.Request, no.outcome, no.reason)
+	}
+	j.decide(no.outcome, no.reason)
+	return errDecided
+}
+
+// exchange is one request on its way through the middlewares to a downloader, and back. Three kinds of requests take
+// that way; what differs stands in this table, with the funcs that decide it.
+//
+//	                            of the queue        of Context.Fetch    for a robots.txt
+//	waits in line               the request         the caller          the job that asks        lineUp, send
+//	middlewares                 all                 all                 those with SeesInternal  exchange.middlewares
+//	redirects                   accepted as         followed by         up to five, also to      follow, inlineOnce,
+//	                            requests            the same call       other origins            robotsgate.Fetch
+//	Retry                       queued again        tried again by      the gate's back-off      failures.fail,
+//	                                                the same call                                inlineOnce, robotsgate.Ask
+//	ErrorMiddlewares            yes                 yes                 no                       failures.errorMiddlewares
+//	statistics, page budget     yes                 yes                 no                       begin, received
+//	requests that               accepted            accepted            thrown away              openRequests
+//	ProcessResponse sends
+//	time limit                  the request's       the request's       15 s with redirects      send
+type exchange struct {
+	job  *job
+	ctx  *Context     // of the request
+	file *fileRequest // the request is the engine's own for a robots.txt; nil: it is the job's
+}
+
+// failure makes a failure of the job of an error; one of a request for robots.txt stays as it is.
+func (x *exchange) failure(at Stage, err error) error {
+	if x.file != nil {
+		return bare(err)
+	}
+	return x.job.failure(at, err)
+}
+
+// exchange sends a request through the middlewares and the downloader. The error is errNotYet if its slot or gate was
+// closed meanwhile and nothing was sent.
+func (f *fetcher) exchange(x exchange) error {
+	ctx := x.ctx
+	if err := f.processRequest(&x); err != nil {
+		return err
+	}
+	byMiddleware := ctx.DownloadResult != nil
+	if err := f.answer(&x); err != nil {
+		return err
+	}
+	err := f.result(&x)
+	if err == errNotYet || err == guard.ErrGivenUp {
+		return err
+	}
+	if resp := ctx.Response(); resp != nil {
+		resp.complete(ctx)
+		switch {
+		case x.file == nil:
+			f.received(x.job, resp)
+		case err == nil && !byMiddleware && x.file.first:
+			x.file.keepCopy(ctx.Request, resp)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.processResponse(&x)
+}
+
+// result downloads the request unless it was answered. The error is that of the result; it may come with a response.
+func (f *fetcher) result(x *exchange) (err error) {
 	var came frontier.Answer
-	if ctx.DownloadResult == nil {
-		// A middleware may have changed its proxy, and with that its gate.
-		if len(f.middlewares) > 0 && !f.enter(j) {
-			return nil, waits
+	if x.ctx.DownloadResult == nil {
+		if err = f.download(x); err == errNotYet || err == guard.ErrGivenUp {
+			return err
 		}
-		if herr, way = f.download(j); way != goesOn {
-			return nil, way
-		}
-		came = answerOf(ctx, herr)
+		came = answerOf(x.ctx, err)
 	}
-	// a pause that the answer asks for begins before another request can start
-	if f.frontier.Answered(j, came, j.started) {
+	f.heed(x, came)
+	if err != nil {
+		return err
+	}
+	switch result := x.ctx.DownloadResult; {
+	case result != nil && result.Error != nil:
+		return x.failure(StageDownload, guard.Protect(func() error { return result.Error }))
+	case result == nil || result.Response == nil:
+		return x.failure(StageDownload, errNilResponse)
+	}
+	return nil
+}
+
+// heed has the slot know what came, before another request can start: the site may have asked for a pause. The
+// Retry-After of a robots.txt holds for all requests that need the file.
+func (f *fetcher) heed(x *exchange, came frontier.Answer) {
+	j := x.job
+	switch {
+	case x.file == nil:
+		if f.frontier.Answered(j, came, j.started) {
+			f.report.blocked()
+		}
+	case came.After > 0:
+		after := f.frontier.Heed(j.rec.Slot, came.After)
+		f.robots.Postpone(j, time.Now().Add(after)) // for those of other slots
 		f.report.blocked()
 	}
-	if herr == nil && ctx.DownloadResult.Error != nil {
-		stack, err := guard.Protect(func() error { return ctx.DownloadResult.Error })
-		herr = j.failure(StageDownload, err, stack)
-	}
-	resp := ctx.Response()
-	if herr == nil && resp == nil {
-		herr = j.failure(StageDownload, errNilResponse, nil)
-	}
-	if resp != nil {
-		f.received(j, resp)
-	}
-	if herr != nil {
-		return herr, goesOn
-	}
-	if len(f.middlewares) > 0 {
-		requests := j.lateRequests(f.acceptor)
-		if !j.run(f.watch, StageResponse, func() {
-			defer j.closeRequests() // the job may never come to its parser
-			if stack, err := f.middlewares.processResponse(j, ctx, requests, nil); err != nil {
-				herr = j.failure(StageResponse, err, stack)
-			}
-		}) {
-			return nil, ends
-		}
-	}
-	if herr == nil && ctx.Response() == nil {
-		herr = j.failure(StageResponse, errNilResponse, nil)
-	}
-	return herr, goesOn
 }
 
 var errNilResponse = errors.New("response is nil")
 
-// processRequest has the middlewares process a request for a job, until one answers it; by notes which one, and may be
-// nil.
-func (m Middlewares) processRequest(j *job, ctx *Context, by *robotsgate.Handiwork) (stack []byte, err error) {
-	asked := ctx.Request
-	for _, one := range m {
-		stack, err = guard.Protect(func() error {
-			err := one.ProcessRequest(ctx)
-			if by != nil && ctx.DownloadResult != nil {
-				by.Answered(middlewareName(one))
-			}
-			return err
-		})
-		if j.call.GivenUp() { // the others must not be called any more
-			return nil, nil
-		}
-		err = keepRequest(ctx, asked, err)
-		if err != nil || ctx.DownloadResult != nil {
-			return stack, err
-		}
+// middlewares returns those that see the request.
+func (x *exchange) middlewares(f *fetcher) Middlewares {
+	if x.file != nil {
+		return f.internalMWs
 	}
-	return nil, nil
+	return f.middlewares
 }
 
-// processResponse has the middlewares process a response for a job, in the reverse order. Requests that they send go to
-// req. If by is not nil, it notes which one has taken the body away, and none may take the response away.
-func (m Middlewares) processResponse(j *job, ctx *Context, req chan<- *Context, by *robotsgate.Handiwork) ([]byte, error) {
-	asked := ctx.Request
-	for i := len(m) - 1; i >= 0; i-- {
-		one, had := m[i], by != nil && ctx.Response().hasBody()
-		stack, err := guard.Protect(func() error {
-			err := one.ProcessResponse(ctx, req)
-			if resp := ctx.Response(); had && resp != nil && !resp.hasBody() {
-				by.Emptied(middlewareName(one))
-			}
-			return err
-		})
-		if j.call.GivenUp() { // the others must not be called any more
-			return nil, nil
+// processRequest has the middlewares process the request, once, until one answers it.
+func (f *fetcher) processRequest(x *exchange) error {
+	j, mws := x.job, x.middlewares(f)
+	if x.file == nil {
+		if own, ok := x.ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
+			return j.failure(StageDownload, context.Cause(own.User))
 		}
-		resp := ctx.Response()
-		if err == nil && by != nil && resp == nil {
-			err = errors.New("a middleware took the response of robots.txt away")
+		if j.prepared {
+			return nil
 		}
-		err = keepRequest(ctx, asked, err)
-		if resp != nil {
-			resp.complete(ctx) // it may be another one, or lack what was there
-		}
-		if err != nil {
-			return stack, err
-		}
+		j.prepared = true
 	}
-	return nil, nil
+	if len(mws) == 0 {
+		return nil
+	}
+	return j.run(f.watch, StageRequest, func() error {
+		asked := x.ctx.Request
+		for _, m := range mws {
+			err := guard.Protect(func() error {
+				err := m.ProcessRequest(x.ctx)
+				if x.file != nil && x.ctx.DownloadResult != nil {
+					x.file.by.Answered(middlewareName(m))
+				}
+				return err
+			})
+			if j.call.GivenUp() { // the others must not be called any more
+				return nil
+			}
+			if err = keepRequest(x.ctx, asked, err); err != nil {
+				return x.failure(StageRequest, err)
+			}
+			if x.ctx.DownloadResult != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// processResponse has the middlewares process the response, in the reverse order. None may take away that of a
+// robots.txt.
+func (f *fetcher) processResponse(x *exchange) error {
+	j, mws := x.job, x.middlewares(f)
+	if len(mws) == 0 {
+		return nil
+	}
+	requests := x.openRequests(f)
+	err := j.run(f.watch, StageResponse, func() error {
+		defer x.closeRequests() // the job may never come to its parser
+		asked := x.ctx.Request
+		for _, m := range slices.Backward(mws) {
+			had := x.file != nil && x.ctx.Response().hasBody()
+			err := guard.Protect(func() error {
+				err := m.ProcessResponse(x.ctx, requests)
+				if resp := x.ctx.Response(); had && resp != nil && !resp.hasBody() {
+					x.file.by.Emptied(middlewareName(m))
+				}
+				return err
+			})
+			if j.call.GivenUp() { // the others must not be called any more
+				return nil
+			}
+			resp := x.ctx.Response()
+			if err == nil && x.file != nil && resp == nil {
+				err = errors.New("a middleware took the response of robots.txt away")
+			}
+			err = keepRequest(x.ctx, asked, err)
+			if resp != nil {
+				resp.complete(x.ctx) // it may be another one, or lack what was there
+			}
+			if err != nil {
+				return x.failure(StageResponse, err)
+			}
+		}
+		return nil
+	})
+	if err == nil && x.ctx.Response() == nil {
+		err = x.failure(StageResponse, errNilResponse)
+	}
+	return err
+}
+
+// openRequests returns the channel for the requests that ProcessResponse sends. Those of a robots.txt are thrown away:
+// they would have no parent.
+func (x *exchange) openRequests(f *fetcher) chan<- *Context {
+	if x.file == nil {
+		return x.job.lateRequests(f.acceptor)
+	}
+	x.file.sent.Init(inbox.Discard[*Context]{Mark: fence}, inboxBuffer)
+	x.file.sent.Start()
+	return x.file.sent.C
+}
+
+// closeRequests waits until all that were sent are taken.
+func (x *exchange) closeRequests() {
+	if x.file == nil {
+		x.job.closeRequests()
+	} else {
+		x.file.sent.Close()
+	}
 }
 
 // middlewareName names a middleware.
@@ -186,9 +323,8 @@ func keepRequest(ctx *Context, asked *Request, err error) error {
 	return cmp.Or(err, errNilRequest)
 }
 
-// received completes and counts a response.
+// received counts a response.
 func (f *fetcher) received(j *job, resp *Response) {
-	resp.complete(j.ctx)
 	j.mu.Lock()
 	j.status = int32(resp.Status)
 	j.mu.Unlock()
@@ -214,22 +350,19 @@ func (f *fetcher) received(j *job, resp *Response) {
 // follow looks at a response that passed the middlewares: a redirect ends the request and puts its
 // target in its place, a status that is not allowed is a failure, anything else is the parser's.
 //
-// The job may end by that: a target that is refused goes to the ErrorHandlers, which may be given up.
-func (f *fetcher) follow(j *job) (herr *HandleError, way next) {
+// A target that is refused goes to the ErrorHandlers, which may be given up.
+func (f *fetcher) follow(j *job) error {
 	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
-		return f.checkStatus(j), goesOn
+		return f.checkStatus(j)
 	}
-	if !j.run(f.watch, StageRedirect, func() { herr = f.redirect(j) }) {
-		return nil, ends
-	}
-	return herr, goesOn
+	return j.run(f.watch, StageRedirect, func() error { return f.redirect(j) })
 }
 
 // checkStatus makes a failure of a status that neither request nor engine allows.
-func (f *fetcher) checkStatus(j *job) *HandleError {
+func (f *fetcher) checkStatus(j *job) error {
 	r, resp := j.ctx.Request, j.ctx.Response()
 	if resp.Status < 0 {
-		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
+		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL})
 	}
 	allowed := f.cfg.AllowStatusCode
 	if len(r.extras().AllowStatus) > 0 {
@@ -239,16 +372,16 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 	if d == nil { // a middleware answered
 		var err error
 		if d, err = f.downloads.downloaders.pick(r.extras().Downloader); err != nil {
-			return j.failure(StageStatus, err, nil)
+			return j.failure(StageStatus, err)
 		}
 	}
 	ok := false
-	stack, err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil })
+	err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil })
 	if err != nil {
-		return j.failure(StageStatus, err, stack)
+		return j.failure(StageStatus, err)
 	}
 	if !ok {
-		return j.failure(StageStatus, &StatusError{Status: resp.Status, URL: resp.URL}, nil)
+		return j.failure(StageStatus, &StatusError{Status: resp.Status, URL: resp.URL})
 	}
 	return nil
 }
@@ -259,10 +392,10 @@ func isRedirect(r *Request, resp *Response) bool {
 }
 
 // redirect ends the job as redirected and accepts the target as a new request.
-func (f *fetcher) redirect(j *job) *HandleError {
+func (f *fetcher) redirect(j *job) error {
 	next, again, err := f.redirectTarget(j)
 	if err != nil {
-		return j.failure(StageRedirect, err, nil)
+		return j.failure(StageRedirect, err)
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
@@ -271,7 +404,7 @@ func (f *fetcher) redirect(j *job) *HandleError {
 	if !j.call.GivenUp() {
 		j.decide(Redirected, "")
 	}
-	return nil
+	return errDecided
 }
 
 // redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;

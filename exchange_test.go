@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -356,4 +357,59 @@ func TestUnexpectedStatus(t *testing.T) {
 		t.Errorf("the error says %q", herr)
 	}
 	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+}
+
+// seeingAll is a middleware that sees all requests and errors, notes both, and sends a request for each response.
+type seeingAll struct {
+	trace
+	enginetest.Hooks
+}
+
+func (*seeingAll) SeesInternal() bool { return true }
+
+func (m *seeingAll) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+	m.add("error of %s", ctx.Request.Url)
+	return err
+}
+
+// What differs between a request of the queue, of Fetch and for a robots.txt stands in the table at exchange. It fails
+// if one of them takes another row.
+func TestThreeKindsOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().
+			Page("http://a.test/robots.txt", enginetest.Redirect(301, "http://b.test/rules")).
+			Page("http://b.test/rules", enginetest.Text("User-agent: *\nAllow: /")).
+			Page("http://a.test/", enginetest.Redirect(301, "/page")).Page("http://a.test/page", enginetest.Text("x")).
+			Page("http://a.test/fetch", enginetest.Redirect(301, "/fetched")).Page("http://a.test/fetched", enginetest.Text("x")).
+			Page("http://a.test/broken", enginetest.Status(500)).
+			Page("http://a.test/sent?by=page", enginetest.Text("x")).Page("http://a.test/sent?by=fetched", enginetest.Text("x"))
+		m := &seeingAll{}
+		m.Request = func(ctx *tegenaria.Context) error { m.add("request %s", ctx.Request.Url); return nil }
+		m.Response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+			if path := strings.TrimPrefix(ctx.Request.Url, "http://a.test/"); path == "robots.txt" || path == "page" || path == "fetched" {
+				req <- enginetest.Send("http://a.test/sent?by="+path, tegenaria.RequestWithPriority(-1))
+			}
+			return nil
+		}
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/page" {
+				if _, err := get(ctx, "http://a.test/fetch"); err != nil {
+					t.Error(err)
+				}
+				_, _ = get(ctx, "http://a.test/broken")
+			}
+			return nil
+		})
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{MaxPages: 7})))
+		slices.Sort(m.list) // the pages that are sent are fetched while the parser waits
+		m.want(t, "error of http://a.test/broken",
+			"request http://a.test/", "request http://a.test/broken", "request http://a.test/fetch",
+			"request http://a.test/fetched", "request http://a.test/page", "request http://a.test/robots.txt",
+			"request http://a.test/sent?by=fetched", "request http://a.test/sent?by=page", "request http://b.test/rules")
+		if stats.RequestDownloaded != 7 || stats.RobotsRequests != 1 || stats.Outcomes[tegenaria.Redirected] != 2 {
+			t.Errorf("%d downloads, %d for robots.txt, %v", stats.RequestDownloaded, stats.RobotsRequests, stats.Outcomes)
+		}
+	})
 }

@@ -27,7 +27,7 @@ type failures struct {
 
 // failure makes the HandleError of an error of a job. If err is a HandleError of this job it is completed;
 // one of another request, such as that of a Fetch, is only the cause.
-func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
+func (j *job) failure(stage Stage, err error) *HandleError {
 	if known, ok := err.(*HandleError); ok && (known.Request == nil || known.Request == j.ctx.Request) {
 		if known.Request == nil {
 			known.Request = j.ctx.Request
@@ -36,12 +36,13 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 		if known.Err == nil {
 			known.Err = errNoCause
 		}
-		return known.unstack()
+		if known.Stack == nil {
+			known.Stack = guard.Stack(known.Err)
+		}
+		return known
 	}
-	herr := &HandleError{
-		CtxId: j.ctx.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(), Stage: stage, Stack: stack,
-	}
-	return herr.unstack()
+	return NewError(j.ctx.CtxId, err, ErrorWithRequest(j.ctx.Request), ErrorWithResponse(j.ctx.Response()),
+		ErrorWithStage(stage))
 }
 
 // fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
@@ -105,7 +106,7 @@ func outcomeOf(herr *HandleError) (outcome Outcome, reason string) {
 func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	for i := len(f.errorMWs) - 1; i >= 0; i-- {
 		var next error
-		stack, err := guard.Protect(func() error {
+		err := guard.Protect(func() error {
 			next = f.errorMWs[i].ProcessError(j.ctx, herr, j.requests(f.acceptor))
 			guard.Sound(next)
 			return nil
@@ -114,11 +115,11 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 		case j.call.GivenUp():
 			return nil
 		case err != nil:
-			herr = j.failure(StageError, err, stack)
+			herr = j.failure(StageError, err)
 		case next == nil:
 			return nil
 		case next != error(herr):
-			replaced := j.failure(herr.Stage, next, nil)
+			replaced := j.failure(herr.Stage, next)
 			if replaced.Response == nil {
 				replaced.Response = herr.Response
 			}
@@ -145,21 +146,21 @@ func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Ca
 	in := newInbox(f.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
 	defer in.Close()
 	if f.handler != nil && !by.GivenUp() {
-		stack, err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
-		f.handlerPanicked(by, herr, err, stack)
+		err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
+		f.handlerPanicked(by, herr, err)
 	}
 	if by.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	stack, err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.C) })
-	f.handlerPanicked(by, herr, err, stack)
+	err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.C) })
+	f.handlerPanicked(by, herr, err)
 }
 
 // handleApart is handle for a failure of the start or of an emission: the caller has to go on when the
 // ErrorHandlers do not return. It returns false if they were abandoned.
 func (f *failures) handleApart(parent *job, failed *failedRequest, herr *HandleError) bool {
 	call := &guard.Call{Owner: outsider{f.report, named(herr.Request), herr.CtxId}}
-	return guard.ErrLeft != f.watch.Apart(call, string(StageError), func() {
+	return guard.ErrGivenUp != f.watch.Apart(call, string(StageError), func() {
 		f.report.failed(herr)
 		f.tellHandlers(parent, failed, call, herr)
 	})
@@ -174,9 +175,9 @@ func named(r *Request) *Request {
 }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
-func (f *failures) handlerPanicked(by *guard.Call, herr *HandleError, err error, stack []byte) {
+func (f *failures) handlerPanicked(by *guard.Call, herr *HandleError, err error) {
 	if err != nil && !by.GivenUp() {
-		f.report.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
+		f.report.failed(NewError(herr.CtxId, err, ErrorWithRequest(herr.Request), ErrorWithStage(StageError)))
 	}
 }
 
@@ -195,7 +196,7 @@ func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
 	}
 	failed.refused.end(func() {
 		told, copied := failed.request, named(failed.request)
-		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept)).unstack()
+		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept))
 		if failed.attempt >= f.attempts {
 			f.report.failed(herr)
 		} else if !f.handleApart(from.parent, failed, herr) {

@@ -26,7 +26,7 @@ type FeedCounter interface{ FeedStats() FeedStats }
 // feedStats asks the pipelines for what they have delivered.
 func (p ItemPipelines) feedStats() (list []FeedStats) {
 	for _, c := range all[FeedCounter](p) {
-		_, _ = guard.Protect(func() error { list = append(list, c.FeedStats()); return nil })
+		_ = guard.Protect(func() error { list = append(list, c.FeedStats()); return nil })
 	}
 	return list
 }

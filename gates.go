@@ -77,10 +77,31 @@ func (g *gates) putBack(j *job) {
 	}
 }
 
-// waitAgain is putBack for an inline request: it returns when it has its slot and a worker again.
-func (g *gates) waitAgain(j *job) error {
+// lineUp has a job wait in line that may not start yet. One of the queue is put back: the error is errInLine. For an
+// inline one its caller waits here, until it has its slot and a worker again.
+func (g *gates) lineUp(j *job) error {
+	if !j.isInline() {
+		g.watch.Leave(&j.call)
+		g.putBack(j)
+		return errInLine
+	}
 	defer g.inLine(j)()
-	return g.frontier.WaitAgain(j.ctx, j)
+	if err := g.frontier.WaitAgain(j.ctx, j); err != nil {
+		return j.failure(StageDownload, err)
+	}
+	return nil
+}
+
+// waitSlot has an inline request wait for its slot and a worker. A job of the queue comes with both.
+func (g *gates) waitSlot(j *job) error {
+	if !j.isInline() || g.frontier.HasSlot(j) {
+		return nil
+	}
+	defer g.inLine(j)()
+	if err := g.frontier.WaitSlot(j.ctx, j); err != nil {
+		return j.failure(StageDownload, err)
+	}
+	return nil
 }
 
 // release releases what a job holds of the frontier: its slot and its worker.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
-	"github.com/tegenaria/tegenaria/internal/wire"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
@@ -37,58 +38,58 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	if !of.ofItem() {
 		p.places.Lend(&root.place)
 	}
-	resp, herr := p.inlineChain(caller, call, r)
+	resp, err := p.inlineChain(caller, call, r)
 	if !of.ofItem() {
-		if err := p.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
-			herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
+		if gone := p.places.Reclaim(root.ctx, &root.place); gone != nil && err == nil {
+			err = NewError(caller.CtxId, gone, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
 	}
-	if err := p.reclaimSlot(of); err != nil && herr == nil {
-		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
+	if gone := p.reclaimSlot(of); gone != nil && err == nil {
+		err = NewError(caller.CtxId, gone, ErrorWithRequest(r), ErrorWithStage(StageRequest))
 	}
-	if herr != nil {
-		return resp, herr
-	}
-	return resp, nil
+	return resp, err
 }
 
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
-func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
-	from := emission{parent: jobOf(caller)}
+func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, error) {
+	from := emission{parent: jobOf(caller), inline: true}
 	for attempt := 0; ; {
-		j, herr := p.inlineJob(caller, call, from, r, attempt)
-		if herr != nil {
-			return nil, herr
+		j, err := p.inlineJob(caller, call, from, r, attempt)
+		if err != nil {
+			return nil, err
 		}
-		resp, next, herr, retry := p.inlineOnce(j)
-		switch {
-		case retry != nil:
-			p.settleInline(j, Dropped, "retry")
+		err = p.inlineOnce(j)
+		resp := j.ctx.Response()
+		switch again := err.(type) {
+		case *RetryError:
 			attempt++
-			if err := frontier.Sleep(caller, retry.After); err != nil {
-				return resp, j.failure(StageDownload, err, nil)
+			if err := frontier.Sleep(caller, again.After); err != nil {
+				return resp, j.failure(StageDownload, err)
 			}
-		case herr != nil:
-			return resp, herr
-		case next != nil:
-			from, r = emission{parent: j, redirect: true}, next
+		case *redirectError:
+			from, r = emission{parent: j, redirect: true, inline: true}, again.target
 		default:
-			return resp, nil
+			return resp, err
 		}
 	}
 }
+
+// redirectError is the end of an inline request that was redirected: its caller asks for the target next.
+type redirectError struct{ target *Request }
+
+func (e *redirectError) Error() string { return "redirected to " + urlx.Redact(e.target.Url) }
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
 func (p *pages) inlineJob(
 	caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int,
-) (*job, *HandleError) {
+) (*job, error) {
 	s := p.acceptor.scratch.Get().(*scratch)
 	defer p.acceptor.scratch.Put(s)
-	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
-		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
+		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	rec, no := p.inlineRecord(s, from, ctx)
+	ctx := &Context{Request: r, Ctx: caller.Ctx}
+	rec, no := p.acceptor.record(s, from, ctx)
 	if no != nil {
 		err := no.err
 		if err == nil {
@@ -102,15 +103,11 @@ func (p *pages) inlineJob(
 		}
 		return nil, herr
 	}
-	rec.Attempt, rec.Data = attempt, wire.AppendPlain(nil, []byte(r.Url))
-	if r.ResponseWriter != nil {
-		rec.Live = &liveParts{writer: r.ResponseWriter}
-	}
+	rec.Attempt = attempt
 	v := p.newVisit(rec)
 	j := &v.job
 	j.caller = jobOf(caller)
 	j.call.Caller, j.inCall, j.claim.Inline = &j.caller.call, call, true
-	ctx.Request = r
 	j.begin(ctx, v, p.stop.work)
 	if !p.inline.Add(call, j, ctx.CtxId) {
 		return nil, failed(ErrOutputClosed)
@@ -118,69 +115,38 @@ func (p *pages) inlineJob(
 	return j, nil
 }
 
-// inlineRecord is record for a request that is never deduplicated and never stored.
-func (p *pages) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
-	host, _, no := p.acceptor.identify(s, ctx)
-	if no != nil {
-		return rec, no
-	}
-	r := ctx.Request
-	rec.Depth = from.parent.rec.Depth
-	r.Depth = rec.Depth
-	if no := p.acceptor.scope.check(from, r, host); no != nil {
-		return rec, no
-	}
-	rec.Priority, rec.Slot, rec.Parent = r.Priority, p.acceptor.slotOf(r, host), from.parent.root().rec.Key
-	r.parent = rec.parentPage()
-	if p.frontier.IsSpent(rec.Slot) {
-		return rec, refuse(Filtered, pageBudget)
-	}
-	return rec, nil
-}
-
-// inlineOnce makes one exchange and settles its job. next is the target of a redirect.
-func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
+// inlineOnce makes one exchange and settles its job. The error is a [*RetryError] or a [*redirectError] if the caller
+// has to make another one.
+func (p *pages) inlineOnce(j *job) error {
 	defer j.call.Life.Cancel(nil)
-	herr = p.inlineExchange(j)
-	resp = j.ctx.Response()
-	if herr == nil && isRedirect(j.ctx.Request, resp) {
-		target, _, err := p.fetcher.redirectTarget(j)
-		if err == nil {
+	err := p.inlineExchange(j)
+	if err == nil && isRedirect(j.ctx.Request, j.ctx.Response()) {
+		target, _, failed := p.fetcher.redirectTarget(j)
+		if failed == nil {
 			p.settleInline(j, Redirected, "")
-			return resp, target, nil, nil
+			return &redirectError{target}
 		}
-		herr = j.failure(StageRedirect, err, nil)
+		err = j.failure(StageRedirect, failed)
 	}
-	if herr == nil {
-		herr = p.fetcher.checkStatus(j)
+	if err == nil {
+		err = p.fetcher.checkStatus(j)
 	}
-	if herr != nil {
-		given := j.call.GivenUp()
-		alive := !given && j.run(p.watch, StageError, func() {
-			herr = p.failures.errorMiddlewares(j, herr)
-			if herr == nil {
-				herr = j.failure(StageError, ErrIgnoreRequest, nil)
-			}
-			j.closeRequests()
-		})
-		if !alive {
-			p.settleInline(j, Failed, "abandoned")
-			if !given {
-				herr = j.failure(StageError, ErrOutputClosed, nil)
-			}
-			return resp, nil, herr, nil
-		}
-	}
-	if herr == nil {
+	if err == nil {
 		p.settleInline(j, Fetched, "")
-		return resp, nil, nil, nil
+		return nil
+	}
+	herr, err := p.inlineFailure(j, err)
+	if err != nil {
+		p.settleInline(j, Failed, "abandoned")
+		return err
 	}
 	if !p.inline.Awaits(j.root(), j) {
-		return resp, nil, herr, nil // it was given up, and that was reported
+		return herr // it was given up, and that was reported
 	}
 	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {
 		p.report.counters.Retries.Add(1)
-		return resp, nil, nil, retry
+		p.settleInline(j, Dropped, "retry")
+		return retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		p.stop.closeSpider(reason)
@@ -203,68 +169,54 @@ func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	p.report.notice(herr.Err)
 	p.report.failed(herr)
 	p.settleInline(j, outcome, reason)
-	return resp, nil, herr, nil
+	return herr
+}
+
+// inlineFailure has the ErrorMiddlewares see the failure of an inline request. The error is that of the caller if user
+// code of the request was given up.
+func (p *pages) inlineFailure(j *job, failed error) (herr *HandleError, err error) {
+	if failed == guard.ErrGivenUp {
+		why := ErrOutputClosed
+		if late := p.watch.Why(&j.call); late != nil {
+			why = abandonedBy(StageDownload, late)
+		}
+		return nil, j.failure(StageDownload, why)
+	}
+	herr = failed.(*HandleError)
+	if j.call.GivenUp() {
+		return nil, herr
+	}
+	if j.run(p.watch, StageError, func() error {
+		herr = p.failures.errorMiddlewares(j, herr)
+		j.closeRequests()
+		return nil
+	}) != nil {
+		return nil, j.failure(StageError, ErrOutputClosed)
+	}
+	if herr == nil {
+		herr = j.failure(StageError, ErrIgnoreRequest)
+	}
+	return herr, nil
 }
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker for inline requests and makes the exchange.
-func (p *pages) inlineExchange(j *job) *HandleError {
+func (p *pages) inlineExchange(j *job) error {
 	defer p.fetcher.release(j)
-	if p.shared != nil {
-		done, err := p.turn(j)
-		if err != nil {
-			return j.failure(StageDownload, err, nil)
-		}
-		defer done()
+	done, err := p.fetcher.turn(j)
+	if err != nil {
+		return j.failure(StageDownload, err)
 	}
-	for {
-		if err := p.waitSlot(j); err != nil {
-			return j.failure(StageDownload, err, nil)
-		}
-		if p.frontier.Starves(j) {
-			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
-		}
-		if !p.fetcher.enter(j) {
-			if err := p.fetcher.waitAgain(j); err != nil {
-				return j.failure(StageDownload, err, nil)
-			}
-			continue
-		}
-		passed, err := p.fetcher.robots.passInline(j)
-		if err != nil {
-			return j.failure(StageRobots, err, nil)
-		}
-		if !passed {
-			continue
-		}
-		switch herr, way := p.fetcher.exchange(j); way {
-		case ends:
-			why := ErrOutputClosed
-			if late := p.watch.Why(&j.call); late != nil {
-				why = abandonedBy(StageDownload, late)
-			}
-			return j.failure(StageDownload, why, nil)
-		case goesOn:
-			return herr
-		}
-		if err := p.fetcher.waitAgain(j); err != nil {
-			return j.failure(StageDownload, err, nil)
-		}
-	}
+	defer done()
+	return p.fetcher.fetch(j)
 }
 
 // turn waits for a slot that another program has.
-func (p *pages) turn(j *job) (done func(), err error) {
-	defer p.fetcher.inLine(j)()
-	return p.shared.Turn(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
-}
-
-// waitSlot waits in line for the job's slot and a worker for inline requests.
-func (p *pages) waitSlot(j *job) error {
-	if p.frontier.HasSlot(j) {
-		return nil
+func (f *fetcher) turn(j *job) (done func(), err error) {
+	if f.shared == nil {
+		return func() {}, nil
 	}
-	defer p.fetcher.inLine(j)()
-	return p.frontier.WaitSlot(j.ctx, j)
+	defer f.inLine(j)()
+	return f.shared.Turn(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.

@@ -92,7 +92,7 @@ func (s *items) add(j *job, meta *ItemMeta) bool {
 		s.sent.Store(true)
 	}
 	if meta == nil {
-		s.failures.handle(j, j.failure(StageParse, errNilItem, nil))
+		s.failures.handle(j, j.failure(StageParse, errNilItem))
 		return true
 	}
 	if meta.Item == nil {
@@ -139,20 +139,19 @@ func (s *items) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	call.Worker = stage.CallOf(worker)
 	s.watch.Sit(call, itemRow)
 	defer s.leave(t)
-	var stack []byte
-	var err error
-	alive := s.watch.Run(call, string(StagePipeline), nil, func() {
+	err := s.watch.Run(call, string(StagePipeline), nil, func() error {
 		t.started.Store(true)
-		stack, err = s.process(t)
+		err := s.process(t)
 		if err == nil && s.cfg.collect != nil && !t.call.GivenUp() {
 			s.watch.Pause(call) // until the loop over Crawl comes round
 			err = s.cfg.collect(&t.fate, t.meta)
 			s.watch.Resume(call)
 		}
+		return err
 	})
-	if alive { // or else it was given up, and that was its end, or it goes back to the cache with its request
+	if err != guard.ErrGivenUp { // or else that was its end, or it goes back to the cache with its request
 		t.ended = true
-		s.done(t, err, stack)
+		s.done(t, err)
 	}
 	return nil, stage.ErrDrop
 }
@@ -198,22 +197,22 @@ func (s *items) returned(t *itemTask) {
 		}
 		if !t.ended {
 			t.ended = true
-			s.done(t, abandonedBy(Stage(l.At), l.TooLate), nil)
+			s.done(t, abandonedBy(Stage(l.At), l.TooLate))
 		}
 	}
 	s.watch.Leave(&t.call)
 	s.settler.end(t.job)
 }
 
-// process takes an item through the pipelines. The stack is that of the last one that panicked.
-func (s *items) process(t *itemTask) (stack []byte, err error) {
+// process takes an item through the pipelines.
+func (s *items) process(t *itemTask) error {
 	var errs []error
 	item := t.meta
 	for _, p := range s.pipelines {
 		if t.call.GivenUp() { // a Committer must not stage an item that was discarded
 			break
 		}
-		panicked, err := guard.Protect(func() error {
+		err := guard.Protect(func() error {
 			switch p := p.(type) {
 			case livedPipeline:
 				return p.processItem(&t.call.Life, item)
@@ -225,23 +224,21 @@ func (s *items) process(t *itemTask) (stack []byte, err error) {
 		if err == nil {
 			continue
 		}
-		if errs = append(errs, err); panicked != nil {
-			stack = panicked
-		}
+		errs = append(errs, err)
 		if s.cfg.FailFast || isA[*dropItemError](err) {
 			break
 		}
 	}
 	if len(errs) == 0 && s.cfg.fieldCounting == countItems && !t.call.GivenUp() {
-		_, _ = guard.Protect(func() error { t.job.tally().Item(item.Item, selector.TypeName); return nil })
+		_ = guard.Protect(func() error { t.job.tally().Item(item.Item, selector.TypeName); return nil })
 	}
-	return stack, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 var errNoReason = errors.New("no reason given")
 
 // done counts and reports the end of an item.
-func (s *items) done(t *itemTask, err error, stack []byte) {
+func (s *items) done(t *itemTask, err error) {
 	if err == nil {
 		scraped := s.report.counters.Scraped.Add(1)
 		s.report.countForJob(t.job, func(c *jobCounts) { c.scraped++ })
@@ -260,8 +257,8 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 		t.job.leaveUndecided()
 		return
 	}
-	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.ctx.Request, Response: t.job.ctx.Response(),
-		Item: t.meta, Stage: StagePipeline, Stack: stack}
+	herr := NewError(t.meta.CtxId, err, ErrorWithRequest(t.job.ctx.Request), ErrorWithResponse(t.job.ctx.Response()),
+		ErrorWithItem(t.meta), ErrorWithStage(StagePipeline))
 	if drop, ok := errors.AsType[*dropItemError](err); ok {
 		why := *herr
 		if why.Err = drop.reason; why.Err == nil {
@@ -287,7 +284,7 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 
 // tell runs an event handler or ErrorHandlers at an item's end.
 func (s *items) tell(t *itemTask, at Stage, code func()) {
-	s.watch.Run(&t.call, string(at), nil, code)
+	_ = s.watch.Run(&t.call, string(at), nil, func() error { code(); return nil })
 }
 
 // drain ends the way of the items that a crawl has not come to because it gave up.

@@ -62,15 +62,6 @@ type job struct {
 	lost    error       // why an item of it could not be sent
 }
 
-// next is how a job goes on after a step.
-type next uint8
-
-const (
-	goesOn next = iota // to the step that follows
-	ends               // it has its outcome, or was given up
-	waits              // it waits in line again, and must not be touched any more
-)
-
 // init makes it the job of a record. Its request is decoded when it is fetched.
 func (j *job) init(rec Record, owner guard.Owner) {
 	j.rec, j.hold.Slot = rec, rec.Slot
@@ -105,6 +96,9 @@ func jobOf(c *Context) *job {
 }
 
 func (j *job) ofRun() *job { return j }
+
+// isInline reports whether the job's request is one of Context.Fetch, whose caller waits for it.
+func (j *job) isInline() bool { return j.caller != nil }
 
 // root returns the job that this one is settled with.
 func (j *job) root() *job {
@@ -197,12 +191,12 @@ func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
 // Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
 func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 
-// run runs user code of the job that the watch keeps an eye on. It returns false if the code was abandoned, or must not
-// run any more because the crawl gives up.
-func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
+// run runs user code of the job that the watch keeps an eye on. The error is that of the code, or guard.ErrGivenUp if it
+// was given up, or must not run any more because the crawl gives up.
+func (j *job) run(w *guard.Watch, at Stage, code func() error) error {
 	call := &j.call
 	if call.GivenUp() {
-		return false
+		return guard.ErrGivenUp
 	}
 	if !call.Joined() {
 		w.Join(call)

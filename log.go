@@ -205,7 +205,7 @@ func (rp *reporter) about(r *Request, resp *Response) (f report.Fields) {
 	if r != nil {
 		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(rp.pages.Of(r.parent))
 		if host, err := urlx.AskedHost(r.Url); err == nil {
-			f.Slot, _, _ = rp.cfg.Politeness.slotOf(r, host)
+			f.Slot, _ = rp.cfg.Politeness.slotOf(r, host)
 		}
 	}
 	if resp != nil {

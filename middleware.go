@@ -100,7 +100,7 @@ func (m Middlewares) sorted() Middlewares {
 
 // askName asks a part for its name, which is none if that panics.
 func askName(part interface{ GetName() string }) (name string, err error) {
-	_, err = guard.Protect(func() error { name = part.GetName(); return nil })
+	err = guard.Protect(func() error { name = part.GetName(); return nil })
 	return name, err
 }
 

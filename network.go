@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -73,7 +72,7 @@ type NetworkUser interface {
 type network struct {
 	client   *fetch.Client
 	acceptor *acceptor
-	robots   robotsGate
+	fetcher  *fetcher
 }
 
 var _ Network = network{}
@@ -87,21 +86,20 @@ func (n network) Dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // UserAgent is what requests send that have no User-Agent.
-func (n network) UserAgent() string { return n.robots.cfg.Politeness.agent() }
+func (n network) UserAgent() string { return n.fetcher.cfg.Politeness.agent() }
 
 // Robots has a sub-request obey robots.txt.
 func (n network) Robots(ctx context.Context, url string) error {
 	slot, err := n.slotOf(url)
-	if err != nil {
+	if err != nil || n.fetcher.cfg.Politeness.IgnoreRobots {
 		return err
 	}
-	e := &errand{robots: n.robots}
+	e := &subRequest{fetcher: n.fetcher}
 	e.init(Record{Slot: slot}, e)
-	e.begin(&Context{Request: NewRequest(url, GET, nil), Ctx: ctx}, nil, n.robots.stop.work)
+	e.begin(&Context{Request: NewRequest(url, GET, nil), Ctx: ctx}, nil, n.fetcher.stop.work)
 	defer e.call.Life.Cancel(nil)
 	for {
-		look, err := n.robots.look(&e.job, false)
-		switch look.Answer {
+		switch look := n.fetcher.robots.Look(&e.job, placeOf(&e.job), false); look.Answer {
 		case robotsgate.Wait:
 			select {
 			case <-look.Changed:
@@ -109,7 +107,12 @@ func (n network) Robots(ctx context.Context, url string) error {
 				return context.Cause(e.ctx.Ctx)
 			}
 		case robotsgate.Ask:
-			return cmp.Or(err, ErrOutputClosed)
+			switch err := n.fetcher.askRobots(&e.job); {
+			case err == guard.ErrGivenUp:
+				return ErrOutputClosed
+			case err != nil:
+				return bare(err)
+			}
 		case robotsgate.Later:
 			return &RobotsError{URL: url, Unreachable: true}
 		default:
@@ -130,7 +133,7 @@ func (n network) PausedUntil(url string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return n.robots.frontier.BlockedUntil(slot)
+	return n.fetcher.frontier.BlockedUntil(slot)
 }
 
 // Refused has the slot of a URL heed a refusal.
@@ -140,8 +143,8 @@ func (n network) Refused(url string, status int, retryAfter string) {
 		return
 	}
 	after, _ := httpx.RetryAfter(retryAfter, time.Now())
-	n.robots.frontier.Refused(slot, after)
-	n.robots.report.blocked()
+	n.fetcher.frontier.Refused(slot, after)
+	n.fetcher.report.blocked()
 }
 
 // slotOf returns the slot that requests for a URL are sent by.
@@ -154,18 +157,18 @@ func (n network) slotOf(url string) (string, error) {
 	return n.acceptor.slotOf(r, host), nil
 }
 
-// errand is the job of a sub-request that asks for a robots.txt. It is no request of the crawl: it is neither counted
+// subRequest is the job of a sub-request that asks for a robots.txt. It is no request of the crawl: it is neither counted
 // nor settled, and holds nothing of the frontier.
-type errand struct {
+type subRequest struct {
 	job
-	robots robotsGate
+	fetcher *fetcher
 }
 
 // Slow has nothing to report: the part that waits has a clock of its own.
-func (e *errand) Slow(string, time.Duration) {}
+func (e *subRequest) Slow(string, time.Duration) {}
 
 // Abandon lets others ask for the file.
-func (e *errand) Abandon(guard.Loss) { e.robots.abort(&e.job) }
+func (e *subRequest) Abandon(guard.Loss) { e.fetcher.abortRobots(&e.job) }
 
 // IsPublicAddr reports whether the default downloader dials an address without permission by Politeness.AllowPrivate:
 // the address is a unicast address of the public internet, outside the special-purpose ranges of the IANA registries

@@ -26,7 +26,6 @@ type pages struct {
 	failures *failures
 	items    *items
 	fetcher  *fetcher
-	shared   SharedCache // nil: all slots are of this run
 
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page
@@ -40,10 +39,10 @@ type pages struct {
 func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	j := &v.job
 	j.call.Worker = stage.CallOf(worker)
-	way := ends
+	err := guard.ErrGivenUp
 	defer func() { // also where user code ends this goroutine
 		switch {
-		case way == waits:
+		case err == errInLine:
 		case j.call.GivenUp():
 			p.returned(j)
 		default:
@@ -51,12 +50,12 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 		}
 	}()
 	p.flights.begin(j)
-	if way = p.fetch(v); way == waits {
+	if err = p.fetch(v); err == errInLine {
 		return nil, stage.ErrDrop
 	}
 	p.fetcher.release(j)
-	if way == goesOn {
-		j.run(p.watch, StageParse, func() { p.runParser(j) })
+	if err == nil {
+		_ = j.run(p.watch, StageParse, func() error { p.runParser(j); return nil })
 		p.places.Release(&j.place)
 	}
 	return nil, stage.ErrDrop // nothing is passed on; the worker calls v.MarkAsProcessed, which ends the job's way
@@ -73,8 +72,8 @@ func (p *pages) returned(j *job) {
 		}
 		p.watch.Resurrect(&j.call)
 		at := Stage(l.At)
-		herr := j.failure(at, abandonedBy(at, l.TooLate), nil)
-		j.run(p.watch, StageError, func() {
+		herr := j.failure(at, abandonedBy(at, l.TooLate))
+		_ = j.run(p.watch, StageError, func() error {
 			switch {
 			case l.atEnd || p.stop.work.Err() != nil:
 				j.leaveUndecided()
@@ -85,64 +84,53 @@ func (p *pages) returned(j *job) {
 			}
 			j.decide(Failed, "abandoned")
 			j.closeRequests()
+			return nil
 		})
 	}
 	p.watch.Leave(&j.call)
 	p.settler.end(j)
 }
 
-// fetch makes the exchange. A job that goes on to its parser holds a place there.
-func (p *pages) fetch(v *visit) next {
+// fetch takes a job to its response, which goes on to its parser if the error is nil: then it holds a place there, and
+// the memory for its page. A job that has failed has its outcome when fetch returns.
+func (p *pages) fetch(v *visit) error {
 	j := &v.job
 	if j.ctx == nil {
 		ctx, err := p.acceptor.codec.decode(j.rec.Data, j.rec.Live)
 		if err != nil {
 			j.begin(NewContext(NewRequest("", GET, nil)), v, p.stop.work)
 			p.stop.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
-			return ends
+			return errDecided
 		}
 		j.begin(ctx, v, p.stop.work)
 	}
-	switch {
-	case p.stop.work.Err() != nil:
-		return ends
-	case p.frontier.Starves(j):
-		j.decide(Filtered, pageBudget)
-		return ends
-	case p.frontier.IsShort(j), !p.fetcher.enter(j):
-		p.fetcher.putBack(j)
-		return waits
+	if p.stop.work.Err() != nil {
+		return errDecided
 	}
-	way := p.fetcher.robots.pass(j)
-	p.report.blocked()
-	if way != goesOn {
-		return way
-	}
-	p.watch.Sit(&j.call, pageRow)
-	herr, way := p.fetcher.exchange(j)
-	if way == goesOn && herr == nil {
-		herr, way = p.fetcher.follow(j)
+	err := p.fetcher.fetch(j)
+	if err == nil {
+		err = p.fetcher.follow(j)
 	}
 	switch {
-	case way == waits:
-		p.watch.Leave(&j.call)
-		p.fetcher.putBack(j)
-		return waits
-	case way == ends:
-		return ends
-	case herr == nil && j.undecided():
+	case err == errInLine || err == guard.ErrGivenUp:
+		return err
+	case err == nil && j.undecided():
 		if p.reserve(j) != nil || p.places.Acquire(p.stop.work, &j.place) != nil {
-			return ends // the crawl gives up: the job goes back to the cache
+			return errDecided // the crawl gives up: the job goes back to the cache
 		}
-		return goesOn
+		return nil
 	}
-	j.run(p.watch, StageError, func() {
-		if herr != nil { // or else it has its outcome: a redirect was followed
-			p.failures.fail(j, herr)
-		}
-		j.closeRequests()
-	})
-	return ends
+	herr, failed := err.(*HandleError)
+	if failed || j.inbox != nil {
+		_ = j.run(p.watch, StageError, func() error {
+			if failed { // or else it has its outcome: a redirect was followed
+				p.failures.fail(j, herr)
+			}
+			j.closeRequests()
+			return nil
+		})
+	}
+	return errDecided
 }
 
 // reserve waits until there is memory for what is likely to be made of the page, as a download waits for its body: the
@@ -168,7 +156,7 @@ func (p *pages) reserve(j *job) error {
 func (p *pages) runParser(j *job) {
 	parser, err := p.parserOf(j.ctx.Request)
 	if err != nil {
-		p.failures.fail(j, j.failure(StageParse, err, nil))
+		p.failures.fail(j, j.failure(StageParse, err))
 		return
 	}
 	p.report.counters.Read.Add(1)
@@ -180,7 +168,7 @@ func (p *pages) runParser(j *job) {
 		requests = j.requests(p.acceptor)
 	}
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
-	stack, err := p.callParser(j, parser, items, requests, closeItems)
+	err = p.callParser(j, parser, items, requests, closeItems)
 	if j.call.GivenUp() {
 		return
 	}
@@ -191,7 +179,7 @@ func (p *pages) runParser(j *job) {
 	case p.stop.work.Err() != nil: // it may have left something out
 		j.leaveUndecided()
 	case err != nil:
-		herr := j.failure(StageParse, err, stack)
+		herr := j.failure(StageParse, err)
 		if reason, ok := asCloseSpider(herr.Err); ok {
 			p.failures.closedBy(j, reason, Fetched, "")
 		} else {
@@ -208,7 +196,7 @@ func (p *pages) runParser(j *job) {
 // callParser returns when the parser has, and all that it sent is taken: also where it ends its goroutine.
 func (p *pages) callParser(
 	j *job, parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func(),
-) ([]byte, error) {
+) error {
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })

@@ -201,21 +201,21 @@ func (p Politeness) rules() *frontier.Rules {
 
 // slotOf returns the slot of a request to that host. The error is that of a SlotBy that panicked: the request belongs
 // to the slot of its host then.
-func (p *Politeness) slotOf(r *Request, host string) (slot string, stack []byte, err error) {
+func (p *Politeness) slotOf(r *Request, host string) (slot string, err error) {
 	if slot := r.extras().Slot; slot != "" {
-		return slot, nil, nil
+		return slot, nil
 	}
 	if p.SlotBy == nil {
-		return host, nil, nil
+		return host, nil
 	}
 	u, err := urlx.HTTP(r.Url)
 	if err != nil {
-		return host, nil, nil
+		return host, nil
 	}
 	slot = host
-	stack, err = guard.Protect(func() error {
+	err = guard.Protect(func() error {
 		slot = p.SlotBy(u)
 		return nil
 	})
-	return slot, stack, err
+	return slot, err
 }

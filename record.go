@@ -9,13 +9,14 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 func (a *acceptor) depthOf(from emission) int {
 	switch {
 	case from.parent == nil && from.failed == nil:
 		return 0
-	case from.redirect:
+	case from.redirect, from.inline:
 		return from.parent.rec.Depth
 	case from.failed != nil:
 		return from.failed.depth
@@ -39,7 +40,8 @@ func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint 
 	return host, fingerprint, nil
 }
 
-// record checks a request and makes its record; Data is in s and valid until s is reset.
+// record checks a request and makes its record. Data is in s and valid until s is reset, unless the request is inline:
+// such a record has no Key, and its URL alone as Data.
 func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
 	host, fingerprint, no := a.identify(s, ctx)
 	if no != nil {
@@ -66,26 +68,18 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	if retry && rec.Attempt >= a.scope.limits.Attempts {
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
-	rec.Key = fingerprint
-	filtered := a.cfg.UniqueReq && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
-	if filtered {
-		if no := a.dupes.veto(r); no != nil {
-			no.reason = cmp.Or(no.reason, from.known())
-			return rec, no
-		}
-	}
-	emitted := &a.seeds
-	if from.parent != nil {
-		root := from.parent.root()
-		rec.Parent, emitted = root.rec.Key, &root.emitted
-		r.parent = rec.parentPage()
-	}
-	if !filtered {
-		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, emitted.Count(fingerprint))
+	if no := a.identity(&rec, from, r, fingerprint, retry); no != nil {
+		return rec, no
 	}
 	rec.Slot = a.slotOf(r, host)
 	if a.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
+	}
+	if from.inline {
+		if rec.Data = wire.AppendPlain(nil, []byte(r.Url)); r.ResponseWriter != nil {
+			rec.Live = &liveParts{writer: r.ResponseWriter}
+		}
+		return rec, nil
 	}
 	if notBefore := r.extras().notBefore; !notBefore.IsZero() && notBefore.After(time.Now()) {
 		rec.NotBefore = notBefore
@@ -102,6 +96,32 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	return rec, nil
 }
 
+// identity fills in the key and the parent of a record, unless the user's filter says that the request is a duplicate.
+func (a *acceptor) identity(rec *Record, from emission, r *Request, fingerprint Key, retry bool) *refusal {
+	filtered := !from.inline && a.cfg.UniqueReq && !r.doNotFilter && !retry &&
+		(!from.redirect || r.extras().chain.Filtered && !from.again)
+	if filtered {
+		if no := a.dupes.veto(r); no != nil {
+			no.reason = cmp.Or(no.reason, from.known())
+			return no
+		}
+	}
+	emitted := &a.seeds
+	if from.parent != nil {
+		root := from.parent.root()
+		rec.Parent, emitted = root.rec.Key, &root.emitted
+		r.parent = rec.parentPage()
+	}
+	switch {
+	case from.inline:
+	case filtered:
+		rec.Key = fingerprint
+	default:
+		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, emitted.Count(fingerprint))
+	}
+	return nil
+}
+
 // isRetry reports whether a request that the ErrorHandlers of a failed one have sent is that one again.
 func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, fingerprint Key) bool {
 	if failed.request == nil {
@@ -115,10 +135,10 @@ func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, finger
 }
 
 func (a *acceptor) slotOf(r *Request, host string) string {
-	slot, stack, err := a.cfg.Politeness.slotOf(r, host)
+	slot, err := a.cfg.Politeness.slotOf(r, host)
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		a.onError.outside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+		a.onError.outside(NewError("", err, ErrorWithRequest(r), ErrorWithStage(StageAccept)))
 	}
 	return slot
 }

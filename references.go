@@ -118,14 +118,15 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 		reason = "scheme"
 	case len(url) > a.scope.limits.URLLength:
 		reason = "url-length"
-	case a.scope.limits.tooDeep(depth):
-		reason = "depth"
 	default:
 		if string(host) != slot {
 			slot = a.hosts.Of(host)
 		}
-		if !a.scope.domains.HasPlain(slot, url) {
+		switch {
+		case !a.scope.domains.HasPlain(slot, url):
 			reason = "offsite"
+		case a.scope.limits.tooDeep(depth):
+			reason = "depth"
 		}
 	}
 	if reason != "" {

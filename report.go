@@ -61,8 +61,8 @@ func (rp *reporter) event(f func()) {
 
 // call calls a func of Events, whose panics are reported and have no other effect.
 func (rp *reporter) call(f func()) {
-	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
-		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
+	if err := guard.Protect(func() error { f(); return nil }); err != nil {
+		herr := NewError("", err, ErrorWithStage(StageEvent))
 		rp.counters.Errors.Add(1)
 		rp.log.Failure(saying(herr, ""), herr.Stack, report.Fields{Stage: string(StageEvent)})
 		rp.errs.Publish(herr)

@@ -223,13 +223,10 @@ func (r *Request) readBody(limit int64) error {
 		return nil
 	}
 	var body []byte
-	stack, err := guard.Protect(func() (err error) {
+	err := guard.Protect(func() (err error) {
 		body, err = io.ReadAll(io.LimitReader(r.BodyReader, limit+1))
 		return err
 	})
-	if stack != nil {
-		err = &stackError{err, stack}
-	}
 	if err != nil {
 		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("reading it: %w", err)}
 	}

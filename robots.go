@@ -16,157 +16,166 @@ import (
 	"github.com/tegenaria/tegenaria/robots"
 )
 
-// robotsGate has the requests of a crawl obey robots.txt: it is the gate with the engine's own downloads.
-type robotsGate struct {
-	*robotsgate.Gate[*job]
-	*fetcher
-}
-
-// newRobots makes the machine of a robotsGate.
+// newRobots makes the gate that has the requests of a crawl obey robots.txt.
 func newRobots(p *Politeness, g *gates) *robotsgate.Gate[*job] {
 	agent := cmp.Or(p.RobotsAgent, p.agent())
 	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent(agent) }
 	return robotsgate.New(parse, g.frontier.SetCrawlDelay, g.park)
 }
 
+// obeyRobots has a job obey robots.txt, and has it ask for the file if no other job does. The error is errNotYet if an
+// inline request has waited without its slot.
+func (f *fetcher) obeyRobots(j *job) error {
+	if f.cfg.Politeness.IgnoreRobots {
+		return nil
+	}
+	defer f.report.blocked()
+	for {
+		url := j.ctx.Request.Url
+		switch look := f.robots.Look(j, placeOf(j), !j.isInline()); look.Answer {
+		case robotsgate.Allow:
+			return nil
+		case robotsgate.Forbid:
+			return f.refused(j, StageRobots, &refusal{Robots, "forbidden", look.Refused(url)})
+		case robotsgate.Unreachable:
+			if !j.isInline() && f.robots.Stopped() {
+				return errDecided // it goes back to the cache
+			}
+			return f.refused(j, StageRobots, &refusal{Robots, "unreachable", look.Refused(url)})
+		case robotsgate.Wait:
+			return f.awaitRobots(j, look.Changed)
+		case robotsgate.Later:
+			return f.later(j, look.At)
+		case robotsgate.Ask:
+			if err := f.askRobots(j); err != nil {
+				return err
+			}
+			if j.copy == nil && f.frontier.IsDelayed(j) { // the download of robots.txt took the turn
+				return f.later(j, time.Time{})
+			}
+		}
+	}
+}
+
+// placeOf returns what a job asks for, as robots.txt sees it.
+func placeOf(j *job) robotsgate.Place {
+	r := j.ctx.Request
+	path := urlx.Path(urlx.MergeParams(r.Url, r.Params))
+	return robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: path, Slot: j.rec.Slot}
+}
+
+// awaitRobots has a job wait for another one that asks for the file: the gate has kept a job of the queue.
+func (f *fetcher) awaitRobots(j *job, known <-chan struct{}) error {
+	if !j.isInline() {
+		return errInLine
+	}
+	f.release(j)
+	defer f.watch.PauseCallers(&j.call)()
+	select {
+	case <-known:
+		return errNotYet
+	case <-j.ctx.Done():
+		return j.failure(StageRobots, context.Cause(j.ctx.Ctx))
+	}
+}
+
+// later has a job give its slot back and wait in line again, not before an instant unless that is zero.
+func (f *fetcher) later(j *job, at time.Time) error {
+	if j.isInline() {
+		f.release(j)
+		if at.IsZero() {
+			return errNotYet
+		}
+		defer f.watch.PauseCallers(&j.call)()
+		if err := frontier.Sleep(j.ctx, time.Until(at)); err != nil {
+			return j.failure(StageRobots, err)
+		}
+		return errNotYet
+	}
+	if !at.IsZero() {
+		f.frontier.Block(j.rec.Slot, at)
+	}
+	j.parts.Add()
+	f.release(j)
+	f.requeue(j)
+	return errInLine
+}
+
 // goOn requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until
 // then.
-func (g robotsGate) goOn(released robotsgate.Released[*job]) {
+func (f *fetcher) goOn(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
-			g.frontier.Block(w.Slot, released.RetryAt)
+			f.frontier.Block(w.Slot, released.RetryAt)
 		}
-		g.frontier.Unpark(w.Slot)
-		g.requeue(w.Job)
+		f.frontier.Unpark(w.Slot)
+		f.requeue(w.Job)
 	}
-	g.report.blocked()
+	f.report.blocked()
 }
 
-// abort ends the asking of a job whose download may never return.
-func (g robotsGate) abort(j *job) { g.goOn(g.Abort(j)) }
+// abortRobots ends the asking of a job whose download may never return.
+func (f *fetcher) abortRobots(j *job) { f.goOn(f.robots.Abort(j)) }
 
-// look asks the gate about a job, and has the job ask for the file if no other job does. The answer is Ask if that has
-// failed, or if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the
-// download of robots.txt took the turn.
-func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
-	if g.cfg.Politeness.IgnoreRobots {
-		return robotsgate.Look{Answer: robotsgate.Allow}, nil
-	}
-	for {
-		r := j.ctx.Request
-		at := robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)),
-			Slot: j.rec.Slot}
-		look := g.Look(j, at, keep)
-		if look.Answer != robotsgate.Ask {
-			return look, nil
-		}
-		err := g.ask(j, at.Origin)
-		switch {
-		case err != nil || j.call.GivenUp():
-			return look, err
-		case j.copy == nil && g.frontier.IsDelayed(j):
-			return robotsgate.Look{Answer: robotsgate.Later}, nil
-		}
-	}
-}
-
-// pass has a job of the queue obey the file.
-func (g robotsGate) pass(j *job) next {
-	look, err := g.look(j, true)
-	switch look.Answer {
-	case robotsgate.Allow:
-		return goesOn
-	case robotsgate.Forbid:
-		if j.rec.Depth == 0 {
-			g.report.seedRefused(j.ctx.Request, Robots, "forbidden")
-		}
-		j.decide(Robots, "forbidden")
-	case robotsgate.Unreachable:
-		if !g.Stopped() {
-			j.decide(Robots, "unreachable")
-		}
-	case robotsgate.Wait:
-		return waits
-	case robotsgate.Later:
-		if !look.At.IsZero() {
-			g.frontier.Block(j.rec.Slot, look.At)
-		}
-		j.parts.Add()
-		g.release(j)
-		g.requeue(j)
-		return waits
-	case robotsgate.Ask:
-		if err != nil {
-			j.run(g.watch, StageError, func() { g.failures.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
-		}
-	}
-	return ends
-}
-
-// passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the
-// request has to wait in line again.
-func (g robotsGate) passInline(j *job) (bool, error) {
-	look, err := g.look(j, false)
-	switch look.Answer {
-	case robotsgate.Allow:
-		return true, nil
-	case robotsgate.Forbid, robotsgate.Unreachable:
-		return false, look.Refused(j.ctx.Request.Url)
-	case robotsgate.Wait:
-		g.release(j)
-		defer g.watch.PauseCallers(&j.call)()
-		select {
-		case <-look.Changed:
-		case <-j.ctx.Done():
-			return false, context.Cause(j.ctx.Ctx)
-		}
-	case robotsgate.Later:
-		g.release(j)
-		if !look.At.IsZero() {
-			defer g.watch.PauseCallers(&j.call)()
-			return false, frontier.Sleep(j.ctx, time.Until(look.At))
-		}
-	}
-	return false, err
-}
-
-// ask fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing is
-// asked if the slot was blocked since the job was granted it: then the job and those that wait for it are taken again
+// askRobots fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing
+// is asked if the slot was blocked since the job was granted it: then the job and those that wait for it are taken again
 // later.
-func (g robotsGate) ask(j *job, origin string) error {
-	var copy *Response
-	end, err := g.Ask(j, origin, func(url string, left time.Duration, first bool) (robotsgate.Response, error) {
-		return g.send(j, url, left, first, &copy)
-	})
+func (f *fetcher) askRobots(j *job) error {
+	first := fileRequest{first: true}
+	ask := func(url string, left time.Duration, isFirst bool) (robotsgate.Response, error) {
+		if isFirst {
+			return f.send(j, &first, url, left)
+		}
+		return f.send(j, new(fileRequest), url, left)
+	}
+	end, err := f.robots.Ask(j, placeOf(j).Origin, ask)
 	if end.New {
 		if !j.call.GivenUp() {
-			takeCopy(j, copy)
+			takeCopy(j, first.copy)
 		}
 		for _, w := range end.Waiting {
-			takeCopy(w.Job, copy)
+			takeCopy(w.Job, first.copy)
 		}
 	}
 	if end.Lost { // its requests end without being asked
-		g.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
+		f.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
 	}
-	g.goOn(end.Released)
-	return err
+	f.goOn(end.Released)
+	switch {
+	case j.call.GivenUp():
+		return guard.ErrGivenUp
+	case err != nil:
+		return j.failure(StageRobots, err)
+	}
+	return nil
 }
 
-// send sends a request of the engine's own for a job, the first one or one that follows a redirect. Of the middlewares
-// only those see it that ask for such requests. A copy of the first answer is kept for other requests.
-func (g robotsGate) send(j *job, url string, left time.Duration, first bool,
-	copy **Response) (answer robotsgate.Response, err error) {
+// fileRequest is a request of the engine's own for a robots.txt.
+type fileRequest struct {
+	first bool                 // it does not follow a redirect
+	by    robotsgate.Handiwork // what the middlewares have made of the response
+	sent  inbox.Inbox[*Context, inbox.Discard[*Context]]
+	copy  *Response // of the answer to the first one, for other requests
+}
+
+// send sends a request of the engine's own for a job. Of the middlewares only those see it that ask for such requests.
+func (f *fetcher) send(j *job, file *fileRequest, url string, left time.Duration) (answer robotsgate.Response, err error) {
 	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
 	r.Proxy, r.newExtras().Downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().Downloader
-	in := &internalContext{Context: j.ctx.Ctx, by: g.downloads.own}
+	in := &internalContext{Context: j.ctx.Ctx, by: f.downloads.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
-	err = g.exchange(j, ctx, first, copy)
-	g.bodies.Release(&in.hold)
+	err = f.exchange(exchange{job: j, ctx: ctx, file: file})
+	f.bodies.Release(&in.hold)
 	if err != nil {
-		return answer, bare(err)
+		return answer, err
 	}
 	resp := ctx.Response()
+	if resp.Status < 0 {
+		return answer, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
+	}
+	if err := file.by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody()); err != nil {
+		return answer, err
+	}
 	answer.Status, answer.Header = resp.Status, resp.Header
 	if !fetch.IsRedirect(resp.Status, resp.Header) {
 		answer.Body, err = resp.beginning(internalBody)
@@ -174,106 +183,19 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool,
 	return answer, err
 }
 
-// exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first
-// download begins; the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent, and
-// [ErrOutputClosed] if the job was abandoned.
-func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (err error) {
-	var by robotsgate.Handiwork
-	mws := g.internalMWs
-	if len(mws) > 0 && !j.run(g.watch, StageRequest, func() { _, err = mws.processRequest(j, ctx, &by) }) {
-		return ErrOutputClosed
-	}
-	if err == nil && ctx.DownloadResult == nil {
-		err = g.get(j, ctx, first)
-		if resp := ctx.Response(); err == nil && first && resp != nil {
-			*copy = copyForOthers(resp, ctx.Request)
-		}
-	}
-	switch result := ctx.DownloadResult; {
-	case err != nil:
-		return err
-	case result == nil || result.Response == nil && result.Error == nil:
-		return errNilResponse
-	case result.Error != nil:
-		_, err := guard.Protect(func() error { return result.Error })
-		return err
-	}
-	ctx.DownloadResult.Response.complete(ctx)
-	if len(mws) > 0 && !j.run(g.watch, StageResponse, func() {
-		// requests that they send are discarded: they would have no parent
-		var in inbox.Inbox[*Context, inbox.Discard[*Context]]
-		in.Init(inbox.Discard[*Context]{Mark: fence}, inboxBuffer)
-		in.Start()
-		defer in.Close()
-		_, err = mws.processResponse(j, ctx, in.C, &by)
-	}) {
-		return ErrOutputClosed
-	}
-	if err != nil {
-		return err
-	}
-	resp := ctx.Response()
-	if resp.Status < 0 {
-		return &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
-	}
-	return by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody())
-}
-
-// get has a part answer a request of the engine's own, or downloads it.
-func (g robotsGate) get(j *job, ctx *Context, first bool) error {
-	_, err, alive := g.answer(j, ctx)
-	if alive && (err != nil || ctx.DownloadResult != nil) {
-		return err
-	}
-	if alive && first {
-		if _, ok := g.frontier.Start(j); !ok {
-			return robotsgate.ErrNotNow
-		}
-		g.report.counters.Robots.Add(1)
-	}
-	if !alive || !j.run(g.watch, StageDownload, func() { err = g.download(j, ctx) }) {
-		return ErrOutputClosed
-	}
-	return err
-}
-
-// download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the
-// file.
-func (g robotsGate) download(j *job, ctx *Context) error {
-	d, err := g.downloads.downloaders.pick(j.ctx.Request.extras().Downloader)
-	if err != nil {
-		return err
-	}
-	return d.Call(nil, func() error {
-		got, _, err := g.fetcher.ask(j, d, ctx, g.fetcher.stop.now())
-		if err != nil {
-			return err
-		}
-		ctx.DownloadResult = got.DownloadResult
-		if a := answerOf(ctx, nil); a.After > 0 {
-			after := g.frontier.Heed(j.rec.Slot, a.After)
-			g.Postpone(j, time.Now().Add(after)) // for those of other slots
-			g.report.blocked()
-		}
-		return nil
-	})
-}
-
 // A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the
 // same file then, because of that very request: so it answers the request with a copy of what came, and the site is
 // asked once. A copy lives no longer than the requests that wait for the file.
 
-// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
-// whole or is a failure.
-func copyForOthers(resp *Response, own *Request) *Response {
+// keepCopy keeps a copy of the server's answer to the engine's own request, unless it is not whole or is a failure.
+func (file *fileRequest) keepCopy(own *Request, resp *Response) {
 	body := resp.Bytes()
 	switch {
 	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
-		return nil
 	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
-		return nil
+	default:
+		file.copy = copyOf(resp, own)
 	}
-	return copyOf(resp, own)
 }
 
 // copyOf makes a response with the same content, for a request.
@@ -292,12 +214,12 @@ func takeCopy(j *job, copy *Response) {
 
 // answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the
 // middlewares have left it, sends nothing that the engine's own did not send.
-func (g robotsGate) answerByCopy(j *job) {
+func (f *fetcher) answerByCopy(j *job) {
 	resp := j.copy
 	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
 		return
 	}
-	g.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	f.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
 	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
 }
 

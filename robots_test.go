@@ -687,7 +687,7 @@ func TestRobotsPaceOutlivesTheFirstFile(t *testing.T) {
 }
 
 // A request that is given up while it asks for robots.txt leaves the asking to another request of its origin. It fails if
-// visit.Abandon does not call robotsGate.abort: then the others wait for ever.
+// visit.Abandon does not call abortRobots: then the others wait for ever.
 func TestAbandonedRequestAsksNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -73,15 +73,15 @@ func (s *starter) begin(elsewhere bool) {
 
 // send calls the user's code.
 func (s *starter) send(seeds chan<- *Context) error {
-	stack, err := guard.Protect(func() error {
+	err := guard.Protect(func() error {
 		if starter, ok := s.spider.(Starter); ok {
 			return starter.Start(s.stop.intake, seeds)
 		}
 		s.spider.StartRequest(seeds)
 		return nil
 	})
-	if isA[*PanicError](err) && stack != nil {
-		s.failures.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+	if isA[*PanicError](err) {
+		s.failures.handleOutside(NewError("", err, ErrorWithStage(StageStart)))
 		if _, ok := s.spider.(Starter); !ok {
 			return nil // the seeds that it sent before are crawled
 		}

@@ -57,7 +57,7 @@ func (v *visit) Abandon(l guard.Loss) {
 	p, j := v.pages, &v.job
 	j.loan.End()
 	p.fetcher.release(j)
-	p.fetcher.robots.abort(j) // its download of robots.txt may never end
+	p.fetcher.abortRobots(j) // its download of robots.txt may never end
 	p.places.Release(&j.place)
 	r := v.asAccepted()
 	lost := loss{Loss: l, job: j, call: &j.call, atEnd: p.stop.work.Err() != nil}

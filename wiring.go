@@ -20,7 +20,7 @@ func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c 
 	c = &crawl{cfg: cfg, errs: &e.errs}
 	c.stop.began = time.Now()
 	c.stop.ending = c.newEnding()
-	if _, err := guard.Protect(func() error { return c.wire(name) }); err != nil {
+	if err := guard.Protect(func() error { return c.wire(name) }); err != nil {
 		return nil, &RunError{Op: "wiring", Err: err}
 	}
 	c.stop.work, c.stop.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -152,7 +152,7 @@ func (c *crawl) open() (state State, err error) {
 		c.opened = append(c.opened, part)
 		if user, ok := part.(NetworkUser); ok {
 			give := func() error {
-				user.UseNetwork(network{c.downloads.own.client, c.acceptor, c.fetcher.robots})
+				user.UseNetwork(network{c.downloads.own.client, c.acceptor, c.fetcher})
 				return nil
 			}
 			if err := c.opening(part, give); err != nil {
@@ -173,7 +173,7 @@ func (c *crawl) open() (state State, err error) {
 func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
 	err := c.watch.Apart(&guard.Call{Owner: outsider{report: c.report}}, string(StageOpen),
-		func() { _, failed = guard.Protect(code) })
+		func() { failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
 		return fmt.Errorf("%s: %w", partName(part), context.Canceled)

@@ -64,7 +64,7 @@ func (ks Keepers) Changed(add func(key string, checkpoint []byte)) error {
 		k := &ks[i]
 		var state map[string][]byte
 		version := k.version
-		_, err := guard.Protect(func() (err error) {
+		err := guard.Protect(func() (err error) {
 			state, version, err = k.ChangedState(k.version)
 			return err
 		})

@@ -79,7 +79,7 @@ func (ps Parts) Restore(ctx context.Context, stored map[string][]byte, opening f
 func (ps Parts) Discard(ids []string) error {
 	for _, id := range ids {
 		for _, p := range ps {
-			if _, err := guard.Protect(func() error { p.Discard(id); return nil }); err != nil {
+			if err := guard.Protect(func() error { p.Discard(id); return nil }); err != nil {
 				return fmt.Errorf("the pipeline %T: %w", p, err)
 			}
 		}
@@ -93,7 +93,7 @@ func (ps Parts) Prepare(ctx context.Context, ids []string) (map[string][]byte, e
 	made, errs := make([][]byte, len(ps)), make([]error, len(ps))
 	prepare := func(i int) {
 		errs[i] = fmt.Errorf("the pipeline %T: Prepare ended its goroutine", ps[i])
-		_, err := guard.Protect(func() (err error) {
+		err := guard.Protect(func() (err error) {
 			made[i], err = ps[i].Prepare(ctx, slices.Clip(ids))
 			return err
 		})

@@ -41,14 +41,14 @@ func Await(done <-chan struct{}) bool {
 	}
 }
 
-// Why code that was to run apart has not come to its end.
+// Why code has not come to its end.
 var (
-	ErrClosed = errors.New("guard: the watch is closed")
-	ErrLeft   = errors.New("guard: the code was left behind")
+	ErrClosed  = errors.New("guard: the watch is closed")
+	ErrGivenUp = errors.New("guard: the code was given up")
 )
 
 // Apart runs a single piece of a call in a goroutine of its own: the caller goes on when the code is given up, and its
-// owner has been notified. The error is nil if the code has returned, [ErrLeft] if it was given up, or [ErrClosed] if it did not
+// owner has been notified. The error is nil if the code has returned, [ErrGivenUp] if it was given up, or [ErrClosed] if it did not
 // run.
 func (w *Watch) Apart(c *Call, at string, code func()) error {
 	left := c.whenLeft()
@@ -67,5 +67,5 @@ func (w *Watch) Apart(c *Call, at string, code func()) error {
 	case <-left:
 	}
 	<-left
-	return ErrLeft
+	return ErrGivenUp
 }

@@ -121,12 +121,12 @@ const (
 	Farewell = time.Second
 )
 
-// Run runs a piece of a call that has joined. late is started when the code does not return soon, and may be nil. alive is
-// false if the code was given up, or must not run because the watch is closed. Code that ends its goroutine (runtime.Goexit,
-// which FailNow of a test calls) is given up.
-func (w *Watch) Run(c *Call, at string, late Late, code func()) (alive bool) {
+// Run runs a piece of a call that has joined, and returns its error. late is started when the code does not return soon, and
+// may be nil. The error is [ErrGivenUp] if the code was given up, or must not run because the watch is closed: then nothing that
+// the code has made may be looked at. Code that ends its goroutine (runtime.Goexit, which FailNow of a test calls) is given up.
+func (w *Watch) Run(c *Call, at string, late Late, code func() error) error {
 	if !w.begin(c, at, late) {
-		return false
+		return ErrGivenUp
 	}
 	returned := false
 	defer func() {
@@ -134,9 +134,12 @@ func (w *Watch) Run(c *Call, at string, late Late, code func()) (alive bool) {
 			w.goexit(c)
 		}
 	}()
-	code()
+	err := code()
 	returned = true
-	return w.end(c)
+	if !w.end(c) {
+		return ErrGivenUp
+	}
+	return err
 }
 
 // Enter joins for a single piece, and begins it. It returns false if the code must not run because the watch is closed.

@@ -47,25 +47,24 @@ func (s *Sender[T]) Start(parent context.Context, results chan T) {
 	s.Life.Parent, s.results = parent, results
 }
 
-// Apart runs the code as [Protect] does, in a goroutine of its own, for a piece of c that is running. The error is [ErrLeft] if the
+// Apart runs the code as [Protect] does, in a goroutine of its own, for a piece of c that is running. The error is [ErrGivenUp] if the
 // call was given up and the code is left behind, and [ErrGoexit] if the code has ended its goroutine. Without Apart the code runs in
 // the goroutine of the piece.
-func (s *Sender[T]) Apart(c *Call, code func() error) (stack []byte, err error) {
+func (s *Sender[T]) Apart(c *Call, code func() error) error {
 	s.apart = true
-	var panicked []byte // both belong to the code until it has returned
-	var failed error
+	var failed error // belongs to the code until it has returned
 	running := Go(func() {
 		defer s.end()
-		panicked, failed = Protect(code)
+		failed = Protect(code)
 	})
 	select {
 	case <-running.Done():
 		if !running.Returned() {
-			return nil, ErrGoexit
+			return ErrGoexit
 		}
-		return panicked, failed
+		return failed
 	case <-c.whenLeft():
-		return nil, ErrLeft
+		return ErrGivenUp
 	}
 }
 

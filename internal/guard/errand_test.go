@@ -51,7 +51,7 @@ func inPiece(t *testing.T, e *sending, results chan int, code func(c *guard.Call
 	c := &guard.Call{Owner: new(owner), Caller: new(guard.Call)}
 	w.Join(c)
 	defer w.Leave(c)
-	return w.Run(c, "errand", nil, func() {
+	return run(w, c, "errand", nil, func() {
 		e.Start(t.Context(), results)
 		defer e.Close()
 		w.Bound(c, e, time.Now(), time.Second)
@@ -66,7 +66,7 @@ func TestSenderIsLeftBehind(t *testing.T) {
 		var e sending
 		results, over := make(chan int), make(chan struct{})
 		alive := inPiece(t, &e, results, func(c *guard.Call) {
-			_, err := e.Apart(c, func() error {
+			err := e.Apart(c, func() error {
 				defer close(over)
 				<-e.Life.Done()
 				pause(time.Minute)
@@ -75,7 +75,7 @@ func TestSenderIsLeftBehind(t *testing.T) {
 				}
 				return nil
 			})
-			if err != guard.ErrLeft {
+			if err != guard.ErrGivenUp {
 				t.Errorf("Apart returned %v", err)
 			}
 		})
@@ -103,8 +103,8 @@ func TestSenderApart(t *testing.T) {
 	} {
 		var e sending
 		inPiece(t, &e, make(chan int), func(c *guard.Call) {
-			if stack, err := e.Apart(c, tt.code); !tt.is(stack, err) {
-				t.Errorf("%s: %v, %d bytes of stack", name, err, len(stack))
+			if err := e.Apart(c, tt.code); !tt.is(guard.Stack(err), err) {
+				t.Errorf("%s: %v, %d bytes of stack", name, err, len(guard.Stack(err)))
 			}
 		})
 		if e.Life.Err() == nil {

@@ -10,8 +10,8 @@ import (
 )
 
 func ExampleProtect() {
-	stack, err := guard.Protect(func() error { panic("no such page") })
-	fmt.Println(err, stack != nil)
+	err := guard.Protect(func() error { panic("no such page") })
+	fmt.Println(err, guard.Stack(err) != nil)
 	// Output: panic: no such page true
 }
 
@@ -37,7 +37,7 @@ func ExampleWatch_Apart() {
 		fmt.Println(context.Cause(&call.Life))
 		<-release
 	})
-	fmt.Println(errors.Is(err, guard.ErrLeft), call.GivenUp())
+	fmt.Println(errors.Is(err, guard.ErrGivenUp), call.GivenUp())
 	// Output:
 	// start took too long
 	// given up in start

@@ -358,7 +358,7 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 	}
 	begin := time.Since(o.began)
 	if begin > closed {
-		if w.Run(c, at, nil, func() { t.Errorf("%s: it runs although the watch is closed", name) }) {
+		if run(w, c, at, nil, func() { t.Errorf("%s: it runs although the watch is closed", name) }) {
 			t.Errorf("%s: it ran although the watch is closed", name)
 		}
 		return false
@@ -407,7 +407,7 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 			check()
 		}
 	}()
-	alive = w.Run(c, at, late, func() {
+	alive = run(w, c, at, late, func() {
 		p.run(w, c, o, &got)
 		if p.goexits {
 			runtime.Goexit()
@@ -415,13 +415,13 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 	})
 	returned = true
 	check()
-	if !alive && w.Run(c, at, nil, func() { t.Errorf("%s: another piece runs after it was given up", name) }) {
+	if !alive && run(w, c, at, nil, func() { t.Errorf("%s: another piece runs after it was given up", name) }) {
 		t.Errorf("%s: another piece ran", name)
 	}
 	if !alive && time.Since(o.began) < closed {
 		w.Resurrect(c)
 		w.Join(c)
-		if !w.Run(c, at, nil, func() {}) && time.Since(o.began) < closed {
+		if !run(w, c, at, nil, func() {}) && time.Since(o.began) < closed {
 			t.Errorf("%s: its code has returned, and no other piece runs", name)
 		}
 	}

@@ -7,7 +7,10 @@ import (
 )
 
 // PanicError is a panic of user code, turned into an error.
-type PanicError struct{ Value any }
+type PanicError struct {
+	Value any
+	stack []byte // of the panic
+}
 
 // Error gives the value that was panicked with.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
@@ -18,17 +21,25 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// Stack returns the stack of the panic that is among the causes of an error, nil if there is none.
+func Stack(err error) []byte {
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		return p.stack
+	}
+	return nil
+}
+
 // Protect runs user code and turns a panic into a [*PanicError] with its stack. An error that cannot be asked for its text or
 // its causes without a panic, such as a nil pointer of the user's type, is a panic too.
-func Protect(f func() error) (stack []byte, err error) {
+func Protect(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err, stack = &PanicError{v}, debug.Stack()
+			err = &PanicError{Value: v, stack: debug.Stack()}
 		}
 	}()
 	err = f()
 	Sound(err)
-	return nil, err
+	return err
 }
 
 // ErrGoexit is the failure of user code that has ended its goroutine.

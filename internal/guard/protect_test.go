@@ -43,7 +43,8 @@ func TestProtect(t *testing.T) {
 		"panic in Is":    {func() error { return panicsInIs{io.EOF} }, true},
 		"panic in As":    {func() error { return errors.Join(io.EOF, panicsInAs{io.EOF}) }, true},
 	} {
-		stack, err := guard.Protect(tt.code)
+		err := guard.Protect(tt.code)
+		stack := guard.Stack(err)
 		var panicked *guard.PanicError
 		if errors.As(err, &panicked) != tt.panicked || (stack != nil) != tt.panicked {
 			t.Errorf("%s: %v, stack of %d bytes", name, err, len(stack))
@@ -52,7 +53,7 @@ func TestProtect(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, stack)
 		}
 	}
-	if _, err := guard.Protect(func() error { panic(io.EOF) }); !errors.Is(err, io.EOF) {
+	if err := guard.Protect(func() error { panic(io.EOF) }); !errors.Is(err, io.EOF) {
 		t.Errorf("%v is not the error that it panicked with", err)
 	}
 }
@@ -74,7 +75,7 @@ func TestBoth(t *testing.T) {
 	guard.Both(func(a int) { note(a) }, func(a int) { note(-a) })(3)
 	guard.BothOfTwo(func(a, b int) { note(a, b) }, func(a, b int) { note(b, a) })(4, 5)
 	guard.BothOfThree(func(a, b, c int) { note(a, b, c) }, func(a, b, c int) { note(c, b, a) })(6, 7, 8)
-	if _, err := guard.Protect(func() error { guard.Both(fail, func(a int) { note(a) })(9); return nil }); err == nil {
+	if err := guard.Protect(func() error { guard.Both(fail, func(a int) { note(a) })(9); return nil }); err == nil {
 		t.Error("the panic is lost")
 	}
 	if want := []int{1, 2, 3, -3, 4, 5, 5, 4, 6, 7, 8, 8, 7, 6, 9}; !slices.Equal(calls, want) {

@@ -186,7 +186,7 @@ func TestWatch(t *testing.T) {
 					if tt.late {
 						late = starts(o.note)
 					}
-					alive = w.Run(call, tt.at, late, func() { tt.code(w, call, o) })
+					alive = run(w, call, tt.at, late, func() { tt.code(w, call, o) })
 					w.Leave(call)
 				})
 				<-code.Done()
@@ -199,12 +199,12 @@ func TestWatch(t *testing.T) {
 				if counts := w.Counts(); !tt.alive && (len(counts) != 1 || counts[tt.at] != 1) || tt.alive && len(counts) != 0 {
 					t.Errorf("counted %v", counts)
 				}
-				if again := w.Run(call, tt.at, nil, func() {}); again != tt.alive {
+				if again := run(w, call, tt.at, nil, func() {}); again != tt.alive {
 					t.Errorf("another piece: %v", again)
 				}
 				w.Resurrect(call)
 				w.Join(call)
-				if !w.Run(call, tt.at, nil, func() {}) || call.GivenUp() {
+				if !run(w, call, tt.at, nil, func() {}) || call.GivenUp() {
 					t.Error("the code has returned, and its call cannot run another piece")
 				}
 				w.Close()
@@ -274,10 +274,10 @@ func TestWatchPausedFromTheBeginning(t *testing.T) {
 		call := &guard.Call{Owner: o}
 		call.Life.Parent = t.Context()
 		w.Join(call)
-		w.Run(call, "request", nil, func() { w.Pause(call) })
+		run(w, call, "request", nil, func() { w.Pause(call) })
 		pause(time.Minute)
 		time.AfterFunc(30*time.Second, func() { w.Resume(call) })
-		if !w.Run(call, "response", nil, func() { <-call.Life.Done() }) {
+		if !run(w, call, "response", nil, func() { <-call.Life.Done() }) {
 			t.Error("it was given up")
 		}
 		if took := time.Since(o.began); took != 100*time.Second {
@@ -301,7 +301,7 @@ func TestWatchPausesCallers(t *testing.T) {
 			all.Go(func() {
 				w.Join(call)
 				defer w.Leave(call)
-				w.Run(call, "parse", nil, func() { <-call.Life.Done() })
+				run(w, call, "parse", nil, func() { <-call.Life.Done() })
 				if took := time.Since(o.began); took != want {
 					t.Errorf("the limit of call %d was over after %s, want %s", i, took, want)
 				}
@@ -326,10 +326,10 @@ func TestWatchApart(t *testing.T) {
 		told  int
 	}{
 		"returns":            {func() { pause(time.Second) }, time.Minute, nil, time.Second, 0},
-		"is over its limit":  {func() { pause(time.Hour) }, time.Minute, guard.ErrLeft, 11*time.Second + 500*time.Millisecond, 1},
-		"is given up":        {func() { pause(time.Hour) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 1},
-		"returns meanwhile":  {func() { pause(5*time.Second + time.Millisecond) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 1},
-		"ends its goroutine": {func() { pause(time.Second); runtime.Goexit() }, time.Minute, guard.ErrLeft, time.Second + 500*time.Millisecond, 1},
+		"is over its limit":  {func() { pause(time.Hour) }, time.Minute, guard.ErrGivenUp, 11*time.Second + 500*time.Millisecond, 1},
+		"is given up":        {func() { pause(time.Hour) }, 5 * time.Second, guard.ErrGivenUp, 5*time.Second + 500*time.Millisecond, 1},
+		"returns meanwhile":  {func() { pause(5*time.Second + time.Millisecond) }, 5 * time.Second, guard.ErrGivenUp, 5*time.Second + 500*time.Millisecond, 1},
+		"ends its goroutine": {func() { pause(time.Second); runtime.Goexit() }, time.Minute, guard.ErrGivenUp, time.Second + 500*time.Millisecond, 1},
 		"is refused":         {func() { t.Error("it runs") }, 0, guard.ErrClosed, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -352,12 +352,17 @@ func TestWatchApart(t *testing.T) {
 	}
 }
 
+// run runs a piece of a call, and reports whether it came to its end.
+func run(w *guard.Watch, c *guard.Call, at string, late guard.Late, code func()) (alive bool) {
+	return w.Run(c, at, late, func() error { code(); return nil }) == nil
+}
+
 // Begun and ended pieces allocate nothing.
 func TestWatchAllocates(t *testing.T) {
 	w := guard.NewWatch(guard.Config{Limit: time.Hour, TooLate: tooLate, Untimed: []string{"start"}})
 	defer w.Close()
 	call := &guard.Call{Owner: newOwner()}
-	code := func() {}
+	code := func() error { return nil }
 	w.Join(call)
 	w.Run(call, "parse", nil, code) // sets the timer
 	if n := testing.AllocsPerRun(100, func() {

@@ -95,7 +95,7 @@ func (s sorted) Handle(ctx context.Context, r slog.Record) error {
 	slices.SortFunc(fields, func(a, b slog.Attr) int { return strings.Compare(a.Key, b.Key) })
 	in := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	in.AddAttrs(fields...)
-	_, _ = guard.Protect(func() error { return s.Handler.Handle(ctx, in) })
+	_ = guard.Protect(func() error { return s.Handler.Handle(ctx, in) })
 	return nil
 }
 
