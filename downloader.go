@@ -53,6 +53,14 @@ type Bounded interface {
 type downloaderModule struct {
 	*module.Base
 	Downloader
+	name string // "" for the default one
+}
+
+// Summary adds the name to the counts.
+func (d *downloaderModule) Summary() module.SummaryStruct {
+	s := d.Base.Summary()
+	s.Name = d.name
+	return s
 }
 
 // downloaderSet finds the downloader of a request: several may be registered under one name, then the one
@@ -87,7 +95,7 @@ func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloade
 		if err != nil {
 			return s, err
 		}
-		if err := s.Add(d.name, &downloaderModule{base, d.downloader}); err != nil {
+		if err := s.Add(d.name, &downloaderModule{base, d.downloader, d.name}); err != nil {
 			return s, err
 		}
 	}

@@ -391,7 +391,7 @@ func TestDownloadersShareTheLoad(t *testing.T) {
 			t.Errorf("good %d, bad %d", g, b)
 		}
 		d := e.Summary().Downloaders
-		if len(d) != 3 || d[0].Called != 0 || d[1].Completed != 0 || d[2].Called != d[2].Completed || d[2].Handling != 0 {
+		if len(d) != 3 || d[0].Called != 0 || d[1].Completed != 0 || d[2].Called != d[2].Completed || d[2].Handling != 0 || d[0].Name != "" || d[1].Name != "exit" || d[2].Name != "exit" {
 			t.Errorf("summary: %+v", d)
 		}
 	})

@@ -54,6 +54,7 @@ type Counts struct {
 // SummaryStruct is what a module shows of itself.
 type SummaryStruct struct {
 	ID        MID    `json:"id"`
+	Name      string `json:"name,omitempty"` // under which it is registered; "" for the default one
 	Called    uint64 `json:"called"`
 	Accepted  uint64 `json:"accepted"`
 	Completed uint64 `json:"completed"`
