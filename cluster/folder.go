@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tegenaria/tegenaria/internal/filelock"
 	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
@@ -43,8 +44,6 @@ const (
 	newFileName = ".new" // added to the name of a file that is to take the place of another one
 )
 
-var errLocked = errors.New("another process has locked it")
-
 // openFolder opens a folder, which is made if there is none. A worker of "" is the one to which it belongs, and it has to be there.
 func openFolder(path, job, worker string) (f *folder, err error) {
 	if path, err = filepath.Abs(path); err == nil && worker != "" {
@@ -57,7 +56,7 @@ func openFolder(path, job, worker string) (f *folder, err error) {
 	}
 	lock, err := lockFile(filepath.Join(path, folderLock))
 	switch {
-	case errors.Is(err, errLocked):
+	case errors.Is(err, filelock.ErrHeld):
 		return nil, &InUseError{Job: job, Worker: worker, Dir: path}
 	case err != nil:
 		return nil, fmt.Errorf("cluster: locking the folder %s: %w", path, err)
@@ -67,6 +66,21 @@ func openFolder(path, job, worker string) (f *folder, err error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return f, nil
+}
+
+// lockFile opens a file that nobody else can lock until it is closed.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = filelock.Lock(file); err == nil {
+		return file, nil
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = errors.New("this system has no locks of files: leave Options.Dir empty")
+	}
+	return nil, errors.Join(err, file.Close())
 }
 
 // identify reads what the folder says of its worker, and refuses that of another one.

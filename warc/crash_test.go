@@ -158,6 +158,8 @@ func (c *crashing) settle(n int) {
 	}
 	if err != nil {
 		c.failed(err)
+	} else {
+		c.layer.Close(incomplete(c.t), "")
 	}
 	c.start() // it was not stored
 }

@@ -5,13 +5,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tegenaria/tegenaria/internal/filelock"
 )
 
 // fileSystem is where an archive keeps its files. It is small so that a test can give one that fails.
 type fileSystem interface {
-	// Create makes a new file, which must not exist; its name is durable.
+	// Create makes a new file and claims it until it is closed; its name is durable. An empty file that nobody has claimed is taken over. The
+	// error is an [*InUseError] if somebody has, and os.ErrExist if there is something in the file.
 	Create(name string) (file, error)
-	// Open opens a file that exists, to read and write.
+	// Open opens a file that exists, to read and write, and claims it until it is closed. The error is an [*InUseError] if somebody has.
 	Open(name string) (file, error)
 	// Rename gives a file another name. It is durable when it returns.
 	Rename(from, to string) error
@@ -40,19 +43,57 @@ type disk struct{}
 
 func (disk) Create(name string) (file, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
+	if errors.Is(err, os.ErrExist) {
+		return takeOver(name)
+	} else if err != nil {
 		return nil, err
 	}
-	if err := syncFolder(filepath.Dir(name)); err != nil {
+	if _, err = claim(f); err == nil {
+		err = syncFolder(filepath.Dir(name))
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return diskFile{f}, nil
+}
+
+// takeOver opens an empty file that a crash has left behind. Where there are no locks, nobody knows that it was one.
+func takeOver(name string) (file, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) { // whoever had it has just removed it
+		return nil, &InUseError{name}
+	} else if err != nil {
+		return nil, os.ErrExist
+	}
+	claimed, err := claim(f)
+	if err == nil {
+		var size int64
+		if size, err = (diskFile{f}).Size(); err == nil && (size > 0 || !claimed) {
+			err = os.ErrExist
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return diskFile{f}, nil
+}
+
+// claim locks a file until it is closed. A file system that knows no locks is trusted.
+func claim(f *os.File) (claimed bool, err error) {
+	err = filelock.Lock(f)
+	if errors.Is(err, filelock.ErrHeld) {
+		return false, &InUseError{f.Name()}
+	}
+	return err == nil, nil
 }
 
 func (disk) Open(name string) (file, error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := claim(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return diskFile{f}, nil
 }

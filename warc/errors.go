@@ -28,6 +28,15 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("warc: %s is there already, and records of another crawl must not be mixed with it: move it away, or write {start} into the path", e.Path)
 }
 
+// InUseError says that another crawl is writing to a file. On Windows, and on file systems that know no locks, a new job that finds such a file gets
+// an [*ExistsError].
+type InUseError struct{ Path string }
+
+// Error names the remedies.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("warc: %s is being written by another crawl: wait until that one ends, or name another file", e.Path)
+}
+
 // CorruptError says that a file of a resumed job is not as the job left it.
 type CorruptError struct {
 	Path string

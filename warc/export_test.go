@@ -54,20 +54,24 @@ func (d *stopping) do(f func() error) error {
 	return nil
 }
 
-func (d *stopping) Create(name string) (f file, err error) {
+// opened opens a file, of which nothing is left open when the machine stops.
+func (d *stopping) opened(open func() (file, error)) (f file, err error) {
 	err = d.do(func() (err error) {
-		f, err = d.fileSystem.Create(name)
+		f, err = open()
 		return err
 	})
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
+	}
 	return stoppingFile{f, d}, err
 }
 
-func (d *stopping) Open(name string) (f file, err error) {
-	err = d.do(func() (err error) {
-		f, err = d.fileSystem.Open(name)
-		return err
-	})
-	return stoppingFile{f, d}, err
+func (d *stopping) Create(name string) (file, error) {
+	return d.opened(func() (file, error) { return d.fileSystem.Create(name) })
+}
+
+func (d *stopping) Open(name string) (file, error) {
+	return d.opened(func() (file, error) { return d.fileSystem.Open(name) })
 }
 
 func (d *stopping) Rename(from, to string) error {

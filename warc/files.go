@@ -23,7 +23,8 @@ type files struct {
 	first    func(name string) ([]byte, error) // makes the record that each file begins with
 
 	start  time.Time
-	part   int // of the newest file
+	part   int       // of the newest file
+	next   *openFile // the first, which is empty, so that nobody else begins it; nil: it has begun, or was there before
 	open   *openFile
 	sealed []partState // since the last commit
 	last   state       // of the last commit
@@ -69,15 +70,7 @@ func (f *files) restore(s *state) error {
 	if s == nil {
 		f.start = time.Now().UTC().Truncate(time.Second)
 		f.last = state{Start: f.start}
-		name := f.template.name(f.spider, f.start, 1)
-		for _, there := range []string{name, name + openEnding} {
-			if is, err := f.fs.Exists(there); err != nil {
-				return &WriteError{there, err}
-			} else if is {
-				return &ExistsError{there}
-			}
-		}
-		return nil
+		return f.claimFirst()
 	}
 	f.start, f.part, f.last = s.Start, s.Part, *s
 	f.open, f.sealed, f.broken = nil, nil, false
@@ -94,7 +87,44 @@ func (f *files) restore(s *state) error {
 			return err
 		}
 	}
-	return f.removeLater()
+	if err := f.removeLater(); err != nil || f.part > 0 {
+		return err
+	}
+	return f.claimFirst()
+}
+
+// claimFirst makes the first file before there is anything to write, so that a second crawl with this name is refused at its beginning.
+func (f *files) claimFirst() (err error) {
+	f.next, err = f.create()
+	return err
+}
+
+// create makes the next file, which is empty.
+func (f *files) create() (*openFile, error) {
+	name := f.template.name(f.spider, f.start, f.part+1)
+	if err := f.fs.MakeFolder(filepath.Dir(name)); err != nil {
+		return nil, &WriteError{name, err}
+	}
+	if there, err := f.fs.Exists(name); err != nil {
+		return nil, &WriteError{name, err}
+	} else if there {
+		return nil, &ExistsError{name}
+	}
+	file, err := f.fs.Create(name + openEnding)
+	if errors.Is(err, os.ErrExist) {
+		return nil, &ExistsError{name + openEnding}
+	} else if err != nil {
+		return nil, unopened(name+openEnding, err)
+	}
+	return &openFile{name: name, file: file}, nil
+}
+
+// unopened is the failure to open a file.
+func unopened(path string, err error) error {
+	if used := (*InUseError)(nil); errors.As(err, &used) {
+		return used
+	}
+	return &WriteError{path, err}
 }
 
 // resume opens the file that was being written, and cuts it to what counts.
@@ -111,7 +141,7 @@ func (f *files) resume(p partState) error {
 	}
 	file, err := f.fs.Open(path)
 	if err != nil {
-		return &WriteError{path, err}
+		return unopened(path, err)
 	}
 	o := &openFile{name: p.Name, file: file, offset: p.Offset}
 	if err := o.check(p); err != nil {
@@ -168,7 +198,7 @@ func (f *files) checkSealed(p partState) error {
 	}
 	file, err := f.fs.Open(path)
 	if err != nil {
-		return &WriteError{path, err}
+		return unopened(path, err)
 	}
 	size, err := (&openFile{file: file}).known(path, p)
 	if err == nil && size > p.Offset {
@@ -191,10 +221,28 @@ func (f *files) removeLater() error {
 		last++
 	}
 	for ; last > f.part; last-- {
-		name := f.template.name(f.spider, f.start, last) + openEnding
-		if err := f.fs.Remove(name); err != nil {
-			return &WriteError{name, err}
+		name := f.template.name(f.spider, f.start, last)
+		file, err := f.fs.Open(name + openEnding) // which fails if another crawl is writing it
+		if err != nil {
+			return unopened(name+openEnding, err)
 		}
+		if err := f.remove(&openFile{name: name, file: file}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a file that is open.
+func (f *files) remove(o *openFile) error {
+	path := o.name + openEnding
+	err := f.fs.Remove(path) // while it is claimed, so that it is not another crawl's
+	closing := o.file.Close()
+	if err != nil { // where open files cannot be removed
+		err = f.fs.Remove(path)
+	}
+	if err = errors.Join(err, closing); err != nil {
+		return &WriteError{path, err}
 	}
 	return nil
 }
@@ -210,25 +258,16 @@ func (f *files) room() error {
 		return nil
 	}
 	f.broken = true // until the commit
-	name := f.template.name(f.spider, f.start, f.part+1)
-	if err := f.fs.MakeFolder(filepath.Dir(name)); err != nil {
-		return &WriteError{name, err}
-	}
-	if there, err := f.fs.Exists(name); err != nil {
-		return &WriteError{name, err}
-	} else if there {
-		return &ExistsError{name}
-	}
-	file, err := f.fs.Create(name + openEnding)
-	if errors.Is(err, os.ErrExist) {
-		return &ExistsError{name + openEnding}
-	}
-	if err != nil {
-		return &WriteError{name + openEnding, err}
+	next := f.next
+	if f.next = nil; next == nil {
+		var err error
+		if next, err = f.create(); err != nil {
+			return err
+		}
 	}
 	f.part++
-	f.open = &openFile{name: name, file: file}
-	record, err := f.first(filepath.Base(name))
+	f.open = next
+	record, err := f.first(filepath.Base(next.name))
 	if err != nil {
 		return err
 	}
@@ -346,6 +385,7 @@ func (f *files) close(complete bool) error {
 	if f.broken { // a commit has failed: what it wrote goes
 		last := f.last
 		if err := f.restore(&last); err != nil {
+			_ = f.leave() // the first error says more
 			return err
 		}
 		if err := f.leave(); err != nil {
@@ -365,6 +405,10 @@ func (f *files) close(complete bool) error {
 
 // leave closes the open file as it is.
 func (f *files) leave() error {
+	if next := f.next; next != nil {
+		f.next = nil
+		return f.remove(next)
+	}
 	o := f.open
 	if f.open = nil; o == nil {
 		return nil

@@ -35,7 +35,8 @@ type Feed struct {
 	builder   builder
 
 	staged  staging.Items
-	parts   *parts // nil: it is not open
+	stage   feed.File // for rows that wait; claimed as long as the feed is open
+	parts   *parts    // nil: it is not open
 	pool    sync.Pool
 	written atomic.Int64
 	failed  atomic.Int64 // items
@@ -168,7 +169,7 @@ func (f *Feed) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta
 	return f.staged.Add(item.CtxId, r.text)
 }
 
-// Restore opens the spools, and cuts them to what the checkpoint says.
+// Restore opens the spools, and cuts them to what the checkpoint says. Its error is a [*feed.InUseError] if another process is writing these files.
 func (f *Feed) Restore(ctx context.Context, checkpoint []byte) error {
 	if f.mistake != nil {
 		return f.mistake
@@ -178,23 +179,52 @@ func (f *Feed) Restore(ctx context.Context, checkpoint []byte) error {
 	f.others.Store(0)
 	f.files.Store(0)
 	f.builder.bytes.Store(0)
-	p, err := openParts(ctx, f, checkpoint)
-	if err != nil {
+	if err := f.openStage(); err != nil {
 		return err
 	}
-	if err := f.builder.fs.Remove(f.stagePath()); err != nil { // of a crash
-		return errors.Join(failed("removing", f.stagePath(), err), p.closeSpools())
+	p, err := openParts(ctx, f, checkpoint)
+	if err != nil {
+		return errors.Join(err, f.closeStage())
 	}
 	f.parts = p
-	f.staged.Reset(staging.Options{Bound: f.bound, Open: f.openStage})
+	f.staged.Reset(staging.Options{Bound: f.bound, Open: func() (staging.File, error) { return heldFile{f.stage}, nil }})
 	return nil
 }
 
+// heldFile is a file that stays open, and so claimed, when its user closes it.
+type heldFile struct{ feed.File }
+
+// Close does nothing.
+func (heldFile) Close() error { return nil }
+
 func (f *Feed) stagePath() string { return f.beside(".stage") }
 
-// openStage makes a file for rows that wait.
-func (f *Feed) openStage() (staging.File, error) {
-	return f.builder.fs.Open(f.stagePath())
+// openStage opens the file for rows that wait before anything of another process could be touched: who has claimed it has all files of the feed.
+func (f *Feed) openStage() error {
+	if err := f.builder.fs.MakeFolder(f.template.Root()); err != nil {
+		return fmt.Errorf("parquet: %w", filename.Unmade(f.template.Root(), err))
+	}
+	file, err := openClaimed(f.builder.fs, f.stagePath())
+	if used := (*feed.InUseError)(nil); errors.As(err, &used) {
+		return &feed.InUseError{Path: f.path}
+	} else if err != nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil { // of a crash
+		return errors.Join(failed("emptying", f.stagePath(), err), file.Close())
+	}
+	f.stage = file
+	return nil
+}
+
+// closeStage removes the file for rows that wait.
+func (f *Feed) closeStage() error {
+	err := f.builder.fs.Remove(f.stagePath()) // while it is claimed, so that it is not another process's
+	closing := f.stage.Close()
+	if err != nil { // where open files cannot be removed
+		err = f.builder.fs.Remove(f.stagePath())
+	}
+	return errors.Join(failed("closing", f.stagePath(), closing), failed("removing", f.stagePath(), err))
 }
 
 var errClosed = errors.New("parquet: the feed is not open")
@@ -238,11 +268,9 @@ func (f *Feed) Close(ctx context.Context, _ string) error {
 	}
 	p := f.parts
 	f.parts = nil
-	spooled, err := f.staged.Close()
-	if spooled {
-		err = errors.Join(err, failed("removing", f.stagePath(), f.builder.fs.Remove(f.stagePath())))
-	}
-	return errors.Join(err, p.end(ctx, tegenaria.Complete(ctx) || p.lazy))
+	_, err := f.staged.Close()
+	err = errors.Join(err, p.end(ctx, tegenaria.Complete(ctx) || p.lazy))
+	return errors.Join(err, f.closeStage())
 }
 
 // spoolPath returns the path of one of the two spools.

@@ -51,9 +51,6 @@ type build struct {
 func openParts(ctx context.Context, f *Feed, checkpoint []byte) (*parts, error) {
 	spider, _ := filename.Clean(tegenaria.SpiderName(ctx))
 	p := &parts{feed: f, lazy: !tegenaria.Resumable(ctx), spider: spider}
-	if err := f.builder.fs.MakeFolder(f.template.Root()); err != nil {
-		return nil, fmt.Errorf("parquet: %w", filename.Unmade(f.template.Root(), err))
-	}
 	var err error
 	if checkpoint == nil {
 		err = p.begin()

@@ -54,6 +54,7 @@ var plan = map[string]floor{
 	"internal/urlx":        cellar,
 	"internal/report":      cellar,
 	"internal/wire":        cellar,
+	"internal/filelock":    cellar,
 	"internal/guard":       cellar,
 	"internal/inbox":       cellar,
 	"internal/loan":        cellar,
