@@ -107,13 +107,13 @@ func copyBody(w io.Writer, resp *tegenaria.Response) error {
 	return errors.Join(err, body.Close())
 }
 
-// save writes the body to a file in one step: nobody sees a part of it.
+// save writes the body to a file in one step: nobody sees a part of it. Nobody else may read it: the page may be that of a user who is logged in.
 func save(path string, resp *tegenaria.Response) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)
 	}
-	err = errors.Join(copyBody(file, resp), file.Chmod(0o644), file.Close())
+	err = errors.Join(copyBody(file, resp), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
