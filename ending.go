@@ -112,10 +112,11 @@ func (c *crawl) endedBefore(reason string) error {
 	if len(c.opened) > 0 {
 		text += "; the outputs of this program were not closed then, which is done now"
 	}
-	if n := c.report.earlier()["outcome/"+Failed.String()] + c.report.earlier()["outcome/"+GaveUp.String()]; n > 0 {
+	n := c.report.earlier()["outcome/"+Failed.String()] + c.report.earlier()["outcome/"+GaveUp.String()]
+	if n > 0 {
 		text += "; " + report.Count(n, "request") + " failed: " + failed
 	}
-	c.report.log.Warn(text)
+	c.report.log.Lines([]report.Line{{Warn: true, Text: text, Numbers: report.Numbers{"failed": n}}})
 	return c.close(reason)
 }
 

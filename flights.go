@@ -94,7 +94,9 @@ func (f *flights) takeSuspects(state State, newJob func(Record) *job) {
 	f.ledger.Resume(int64(len(state.Suspects)), 0)
 	for i, rec := range state.Suspects {
 		if i == suspectsLogged {
-			f.log.Warnf("in flight when the process died: %s", report.Count(int64(len(state.Suspects)-i), "more request"))
+			rest := int64(len(state.Suspects) - i)
+			f.log.Lines([]report.Line{{Warn: true, Text: "in flight when the process died: " + report.Count(rest, "more request"),
+				Numbers: report.Numbers{"count": rest}}})
 		}
 		f.ledger.Take()
 		f.suspect(newJob(rec), i < suspectsLogged)

@@ -318,6 +318,7 @@ func (s *items) warnOfTypes() {
 		}
 	}
 	if n := s.nils.Load(); n > 0 {
-		s.report.log.Warnf("%s had no value (nil): look at what the parser sends", report.Count(n, "item"))
+		s.report.log.Lines([]report.Line{{Warn: true, Text: report.Count(n, "item") + " had no value (nil): look at what the parser sends",
+			Numbers: report.Numbers{"items": n}}})
 	}
 }

@@ -29,16 +29,18 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 	if !rp.log.HasInfo() {
 		return
 	}
-	what := "crawl begins: "
+	what, numbers := "crawl begins: ", report.Numbers{"version": Version}
 	switch {
 	case state.Durable && (state.Started || len(state.Counters) > 0):
 		n := rp.ledger.Counts()
+		numbers["waiting"], numbers["settled"] = n.Pending+n.Delayed, state.Counters["settled"]
 		what = fmt.Sprintf("job goes on: %s waiting, %s done before, ",
 			report.Count(n.Pending+n.Delayed, "request"), report.Number(state.Counters["settled"]))
 	case state.Durable:
 		what = "new job begins: "
 	}
 	if n := len(seedsOf(spider)); n > 0 && !strings.HasPrefix(what, "job") {
+		numbers["seeds"] = n
 		what += report.Count(int64(n), "seed") + ", "
 	}
 	p, l := rp.cfg.Politeness, rp.cfg.Limits
@@ -49,8 +51,8 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 			{Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
 		OnlySeeds: l.Depth == OnlySeeds, Time: l.Time, Bytes: l.Bytes,
 	}
-	rp.log.Info(what + bounds.Words() + " (tegenaria " + Version + ")")
-	rp.log.Info(manners.Words())
+	rp.log.Info(what+bounds.Words()+" (tegenaria "+Version+")", numbers)
+	rp.log.Info(manners.Words(), report.Numbers{"per_host": manners.PerHost, "delay_seconds": manners.Delay.Seconds()})
 }
 
 // progressEvery is how far apart the lines of progress are.
@@ -67,15 +69,16 @@ func (rp *reporter) progress(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			rp.log.Info(p.Line(rp.sample()))
+			lines := []report.Line{p.Line(rp.sample())}
 			for _, k := range rp.failures.Held() {
-				rp.log.Warn(k.Tell("more failure"))
+				lines = append(lines, k.Line("more failure", true))
 			}
 			for _, k := range rp.lost.Held() {
 				if k.Example.Stage == itemDropped { // the others are failures
-					rp.log.Info(k.Tell("more item"))
+					lines = append(lines, k.Line("more item", false))
 				}
 			}
+			rp.log.Lines(lines)
 		case <-ctx.Done():
 			return
 		}
@@ -108,7 +111,7 @@ func (rp *reporter) stopping() {
 	for slot, n := range rp.frontier.InFlight() {
 		s.Hosts = append(s.Hosts, report.Tally{Name: slot, Count: int64(n)})
 	}
-	rp.log.Info(s.Line())
+	rp.log.Info(s.Line(), s.Numbers())
 }
 
 // whyStopped names what ended the crawl.

@@ -125,8 +125,9 @@ func (c *crawl) open() (state State, err error) {
 	if behind := clockBehind(state, time.Now()); behind > 0 && c.shared == nil {
 		c.cache = aheadCache{c.cache, behind}
 		if behind >= clockNotice {
-			c.report.log.Warnf("the clock is %s behind the time at which this job was stored: it was set back, and stored "+
-				"pauses are shortened by as much", behind.Round(time.Second))
+			c.report.log.Lines([]report.Line{{Warn: true, Numbers: report.Numbers{"seconds": behind.Seconds()},
+				Text: fmt.Sprintf("the clock is %s behind the time at which this job was stored: it was set back, and stored "+
+					"pauses are shortened by as much", behind.Round(time.Second))}})
 		}
 	}
 	c.build(state, dupes)

@@ -162,6 +162,9 @@ var varying = []struct {
 	{regexp.MustCompile(`(pages?, [\d,]+ items?) in [\d.]+(µs|ms|s)( \([\d.,]+ pages/min\))?`), "$1 in TIME"},
 	{regexp.MustCompile(`peak memory [\d.,]+ [kMG]B`), "peak memory SIZE"},
 	{regexp.MustCompile(`took(=|":)"?[\d.]+(µs|ms|s)"?`), "took${1}TIME"},
+	{regexp.MustCompile(`"(seconds|memory)":[\d.e+-]+`), `"$1":N`},
+	{regexp.MustCompile(`"duplicate":\d`), `"duplicate":N`},
+	{regexp.MustCompile(`"version":"` + regexp.QuoteMeta(tegenaria.Version) + `"`), `"version":"VERSION"`},
 	{regexp.MustCompile(`tegenaria ` + regexp.QuoteMeta(tegenaria.Version)), "tegenaria VERSION"},
 	{regexp.MustCompile(`[^ "]*/(\w+\.go):\d+`), "DIR/$1:LINE"},
 	{regexp.MustCompile(`, \d duplicate`), ", N duplicate"}, // one more if the run ended before it was stored that all seeds were sent
@@ -169,6 +172,46 @@ var varying = []struct {
 	{regexp.MustCompile(`lookup (\S+) on \S+:53`), "lookup $1 on DNS"},
 	{regexp.MustCompile(`lookup (\S+): (\S+ )*no such host`), "lookup $1 on DNS: no such host"},
 }
+
+// Each field of a line of JSON stands in the list of the guide. It fails if one was added or renamed without it.
+func TestGuideListsFields(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guides/logging.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d golden files, %v", len(files), err)
+	}
+	seen := make(map[string]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			for _, field := range jsonField.FindAllStringSubmatch(jsonObject.ReplaceAllString(line, "{}"), -1) {
+				seen[field[1]] = true
+			}
+		}
+	}
+	for _, own := range []string{"level", "msg", "stack"} { // the guide describes the message and the stack in words
+		delete(seen, own)
+	}
+	if !seen["pages"] || !seen["url"] {
+		t.Errorf("the fields of the golden files are %v", seen)
+	}
+	for field := range seen {
+		if !strings.Contains(string(guide), "`"+field+"`") {
+			t.Errorf("docs/guides/logging.md does not list the field %s", field)
+		}
+	}
+}
+
+var (
+	jsonField  = regexp.MustCompile(`[{,]"([a-z_]+)":`)
+	jsonObject = regexp.MustCompile(`:\{[^{}]*\}`) // the value of a field
+)
 
 // steady replaces what differs from run to run.
 func steady(text string) string {

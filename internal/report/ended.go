@@ -66,7 +66,8 @@ func (f Feed) line() Line {
 	if f.Others > 0 && f.Written+f.Duplicate+f.Failed == 0 {
 		text += "; " + Count(f.Others, "item") + " not for it: of another type, or not selected"
 	}
-	return Line{Text: text}
+	return Line{Text: text, Numbers: Numbers{"feed": f.Name, "items": f.Written, "duplicates": f.Duplicate, "failed": f.Failed,
+		"bytes": f.Bytes, "files": f.Parts}}
 }
 
 // Query is a selector that matched nothing.
@@ -109,6 +110,11 @@ func (s Stopping) Line() string {
 	return text
 }
 
+// Numbers are the fields of the line.
+func (s Stopping) Numbers() Numbers {
+	return Numbers{"end": s.Reason, "grace_seconds": s.Grace.Seconds(), "in_flight": s.Requests, "items_in_flight": s.Items}
+}
+
 // Tally is a number of things of one name, and of what parts it consists.
 type Tally struct {
 	Name  string
@@ -122,6 +128,8 @@ type Line struct {
 	Text string
 	URL  string // an example; "" for none
 	From string // the page that led to it; "" for none
+
+	Numbers Numbers // of the text
 }
 
 // Bounds of the table.
@@ -134,9 +142,11 @@ const (
 
 // Lines returns the table of a crawl's end: how much it was, how the requests ended, what failed and what may help.
 func (e Ended) Lines() []Line {
-	lines := []Line{{Text: e.headline()}}
+	lines := []Line{{Text: e.headline(), Numbers: Numbers{"end": e.Reason, "pages": e.Pages, "items": e.Items,
+		"seconds": e.Took.Seconds(), "bytes": e.Bytes, "hosts": e.Hosts, "memory": e.Memory, "waiting": e.Waiting}}}
 	if e.JobPages > e.Pages || e.JobItems > e.Items {
-		lines = append(lines, Line{Text: "all runs of the job: " + Count(e.JobPages, "page") + ", " + Count(e.JobItems, "item")})
+		lines = append(lines, Line{Text: "all runs of the job: " + Count(e.JobPages, "page") + ", " + Count(e.JobItems, "item"),
+			Numbers: Numbers{"job_pages": e.JobPages, "job_items": e.JobItems}})
 	}
 	if e.Why != "" {
 		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + Message("", e.Why, "", false)})
@@ -144,17 +154,18 @@ func (e Ended) Lines() []Line {
 	for _, row := range []struct {
 		name    string
 		sign    string // between a number and its name
+		field   string
 		tallies []Tally
-	}{{"requests", " ", e.Outcomes}, {"status codes", " × ", e.Statuses}, {"items", " ", e.Lost}} {
+	}{{"requests", " ", "outcomes", e.Outcomes}, {"status codes", " × ", "statuses", e.Statuses}, {"items", " ", "lost", e.Lost}} {
 		if text := tallies(row.tallies, row.sign); text != "" {
-			lines = append(lines, Line{Text: row.name + ": " + text})
+			lines = append(lines, Line{Text: row.name + ": " + text, Numbers: Numbers{row.field: counts(row.tallies)}})
 		}
 	}
 	for _, f := range e.Feeds {
 		lines = append(lines, f.line())
 	}
 	if e.Damaged > 0 {
-		lines = append(lines, Line{Warn: true, URL: e.DamagedAt, Text: Count(e.Damaged, "response") +
+		lines = append(lines, Line{Warn: true, URL: e.DamagedAt, Numbers: Numbers{"count": e.Damaged}, Text: Count(e.Damaged, "response") +
 			" delivered with a body that is not whole, as its content coding or its length says; Transfer().Err tells which"})
 	}
 	rest, kinds := int64(0), 0
@@ -164,13 +175,13 @@ func (e Ended) Lines() []Line {
 			kinds++
 			continue
 		}
-		lines = append(lines, Line{
-			Warn: true, Text: k.Tell("failure"),
-			URL: k.Example.URL, From: k.Example.Referrer,
-		})
+		line := k.Line("failure", true)
+		line.URL, line.From = k.Example.URL, k.Example.Referrer
+		lines = append(lines, line)
 	}
 	if rest > 0 {
-		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf("%s of %s", Count(rest, "failure"), Count(int64(kinds), "other cause"))})
+		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf("%s of %s", Count(rest, "failure"), Count(int64(kinds), "other cause")),
+			Numbers: Numbers{"count": rest, "causes": kinds}})
 	}
 	if len(e.Failures) > 0 {
 		if advice := Advice(e.Failures[0].Example, e.Wired); advice != "" {
@@ -182,15 +193,15 @@ func (e Ended) Lines() []Line {
 
 // silence returns the lines about parsers that have found nothing, though nothing has failed.
 func (e Ended) silence() (lines []Line) {
-	warn := func(url, format string, args ...any) {
-		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf(format, args...), URL: url})
+	warn := func(url string, numbers Numbers, format string, args ...any) {
+		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf(format, args...), URL: url, Numbers: numbers})
 	}
 	if e.Itemless > 0 {
 		were, one := "were", "one of them"
 		if e.Itemless == 1 {
 			were, one = "was", "it"
 		}
-		warn(e.Example, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
+		warn(e.Example, Numbers{"pages": e.Itemless}, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
 			Count(e.Itemless, "page"), were, one)
 	}
 	if len(e.Unfilled) > 0 {
@@ -198,28 +209,28 @@ func (e Ended) silence() (lines []Line) {
 		if len(e.Unfilled) == 1 {
 			were = "was"
 		}
-		warn("", "%s %s filled on no item: %s", Count(int64(len(e.Unfilled)), "field"), were, names(e.Unfilled, func(f Tally) string {
+		warn("", Numbers{"fields": len(e.Unfilled)}, "%s %s filled on no item: %s", Count(int64(len(e.Unfilled)), "field"), were, names(e.Unfilled, func(f Tally) string {
 			return fmt.Sprintf("%q (%s)", Cut(f.Name, mostOfQuery), tallies(f.Parts, " "))
 		}))
 	}
 	hasItems := e.Items > 0 || slices.ContainsFunc(e.Lost, func(t Tally) bool { return t.Count > 0 })
 	if hasItems && len(e.Unmatched) > 1 {
-		warn(e.Unmatched[0].Example, "%s matched nothing on any page: %s", Count(int64(len(e.Unmatched)), "selector"), row(e.Unmatched))
+		warn(e.Unmatched[0].Example, Numbers{"selectors": len(e.Unmatched)}, "%s matched nothing on any page: %s", Count(int64(len(e.Unmatched)), "selector"), row(e.Unmatched))
 		return lines
 	}
 	for i, q := range e.Unmatched {
 		if i == mostEmpty {
-			warn("", "%s matched nothing on any page", Count(int64(len(e.Unmatched)-i), "more selector"))
+			warn("", Numbers{"selectors": len(e.Unmatched) - i}, "%s matched nothing on any page", Count(int64(len(e.Unmatched)-i), "more selector"))
 			break
 		}
 		pages := "the one page"
 		if q.Pages > 1 {
 			pages = "any of the " + Count(q.Pages, "page")
 		}
-		warn(q.Example, "the %s %q matched nothing on %s that it was tried on", q.Kind, q.Text, pages)
+		warn(q.Example, Numbers{"pages": q.Pages}, "the %s %q matched nothing on %s that it was tried on", q.Kind, q.Text, pages)
 	}
 	if len(e.Unmatched) > 0 && !hasItems {
-		warn("", "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page")
+		warn("", nil, "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page")
 	}
 	return lines
 }
@@ -269,6 +280,17 @@ func Ending(stopped, reason string) string {
 		return stopped
 	}
 	return stopped + " (" + reason + ")"
+}
+
+// counts are numbers by name, without those that are 0.
+func counts(list []Tally) map[string]int64 {
+	counts := make(map[string]int64)
+	for _, t := range list {
+		if t.Count > 0 {
+			counts[t.Name] = t.Count
+		}
+	}
+	return counts
 }
 
 // tallies prints numbers, the largest first: "240 fetched, 14 filtered (10 offsite, 4 depth), 3 failed (status code)".

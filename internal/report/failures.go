@@ -37,6 +37,12 @@ func (k Kind) Tell(thing string) string {
 	return Count(k.Count, thing) + where + ": " + why
 }
 
+// Line is a line of the log that says what Tell does.
+func (k Kind) Line(thing string, warn bool) Line {
+	return Line{Warn: warn, Text: k.Tell(thing),
+		Numbers: Numbers{"count": k.Count, "stage": k.Example.Stage, "cause": k.Example.Cause}}
+}
+
 // The bounds of Failures.
 const (
 	mostKinds  = 1000 // kinds that are kept apart; those beyond have the cause "other"

@@ -18,8 +18,10 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -40,13 +42,14 @@ type Options struct {
 	IsOurs func(call string) bool // reports whether a call in a stack is one of the framework; nil: none is
 }
 
-// Log writes the log of one crawl; every line has the name of its spider, see [Options]. Methods may be called concurrently, and look at the
-// level before they do anything.
+// Log writes the log of one crawl; every line has the name of its spider, see [Options]. Methods may be called
+// concurrently, and look at the level before they do anything.
 type Log struct {
 	entry    *logrus.Entry
 	info     bool
 	debug    bool
 	terminal bool // somebody reads it as it comes
+	numbers  bool // lines have the numbers of their text as fields
 	isOurs   func(call string) bool
 }
 
@@ -77,7 +80,7 @@ func NewLog(o Options) Log {
 		entry = logrus.NewEntry(l)
 	}
 	return Log{
-		entry: entry, isOurs: o.IsOurs, terminal: terminal,
+		entry: entry, isOurs: o.IsOurs, terminal: terminal, numbers: !isText(o),
 		info: !o.Quiet && l.IsLevelEnabled(logrus.InfoLevel), debug: !o.Quiet && l.IsLevelEnabled(logrus.DebugLevel),
 	}
 }
@@ -104,6 +107,20 @@ func (s sorted) WithAttrs(fields []slog.Attr) slog.Handler {
 }
 
 func (s sorted) WithGroup(name string) slog.Handler { return sorted{s.Handler.WithGroup(name)} }
+
+// isText reports whether lines are written as text, whose reader has the numbers in the message.
+func isText(o Options) bool {
+	switch {
+	case o.Logrus != nil:
+		_, text := o.Logrus.Formatter.(*logrus.TextFormatter)
+		return text
+	case o.Slog != nil:
+		h := o.Slog.Handler()
+		_, text := h.(*slog.TextHandler)
+		return text || fmt.Sprintf("%T", h) == "*slog.defaultHandler" // of slog.Default, which has no exported type
+	}
+	return true
+}
 
 // isTerminal reports whether lines go to a terminal as text.
 func isTerminal(l *logrus.Logger) bool {
@@ -152,17 +169,32 @@ func (f Fields) logrus() logrus.Fields {
 	return fields
 }
 
+// Numbers are the numbers of a line's text, and the names that belong to them, by the names of fields.
+type Numbers map[string]any
+
+// with returns the entry of a line with these numbers, unless lines are text.
+func (l Log) with(f Fields, n Numbers) *logrus.Entry {
+	fields := f.logrus()
+	if l.numbers {
+		if f.Took != 0 {
+			fields["seconds"] = f.Took.Seconds()
+		}
+		maps.Copy(fields, n)
+	}
+	return l.entry.WithFields(fields)
+}
+
 // Info logs how the crawl goes.
-func (l Log) Info(text string) {
+func (l Log) Info(text string, numbers Numbers) {
 	if l.info {
-		l.entry.Info(text)
+		l.with(Fields{}, numbers).Info(text)
 	}
 }
 
 // Lines logs lines that belong together: those that warn as warnings, the others as Info does.
 func (l Log) Lines(lines []Line) {
 	for _, line := range lines {
-		entry := l.entry.WithFields(Fields{URL: line.URL, Referrer: line.From}.logrus())
+		entry := l.with(Fields{URL: line.URL, Referrer: line.From}, line.Numbers)
 		switch {
 		case line.Warn:
 			entry.Warn(line.Text)
@@ -194,7 +226,7 @@ func (l Log) Failure(message string, stack []byte, f Fields) {
 	if len(message) > mostOfMessage {
 		message = message[:mostOfMessage] + "…"
 	}
-	fields := f.logrus()
+	fields := l.with(f, nil).Data
 	switch frames := Frames(stack, l.isOurs); {
 	case stack == nil:
 	case len(frames) == 0:
@@ -225,7 +257,7 @@ func (l Log) Settled(outcome, reason string, f Fields) {
 	if !l.debug {
 		return
 	}
-	fields := f.logrus()
+	fields := l.with(f, nil).Data
 	fields["outcome"] = outcome
 	if reason != "" {
 		fields["reason"] = reason
@@ -257,7 +289,7 @@ func (l Log) Dropped(text, reason, itemType, url string) {
 
 // Crowded warns that the requests of a host are refused for this reason, because they take too much of the queue, whose limit is in bytes.
 func (l Log) Crowded(host string, limit int64, reason string) {
-	l.entry.WithField("slot", host).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
+	l.with(Fields{Slot: host}, Numbers{"bytes": limit}).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
 		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
 		"or keep the queue on disk with cache/disk", host, limit, reason)
 }
@@ -270,7 +302,7 @@ func (l Log) Crashed(url string, crashes int) {
 
 // Slow warns that a callback of a stage has been running for a while. The URL of its request is empty if it has none.
 func (l Log) Slow(stage, url string, took time.Duration) {
-	l.entry.WithFields(Fields{URL: url, Stage: stage}.logrus()).Warnf("%s has been running for %s", Code(stage), took.Round(time.Second))
+	l.with(Fields{URL: url, Stage: stage}, Numbers{"seconds": took.Seconds()}).Warnf("%s has been running for %s", Code(stage), took.Round(time.Second))
 }
 
 // Abandoned logs that a callback of a stage was given up.

@@ -18,6 +18,16 @@ type Sample struct {
 	Slowest  Slow          // of the slots
 }
 
+// numbers are the fields of its line, without those that need an earlier sample.
+func (s Sample) numbers() Numbers {
+	n := Numbers{"seconds": s.At.Seconds(), "pages": s.Pages, "items": s.Items, "waiting": s.Waiting, "in_flight": s.InFlight,
+		"failed": s.Failed, "retried": s.Retried}
+	if s.Slowest.Slot != "" {
+		n["slot"], n["slot_waiting"], n["slot_seconds"] = s.Slowest.Slot, s.Slowest.Waiting, s.Slowest.For.Seconds()
+	}
+	return n
+}
+
 // Slow is the slot in which most requests wait, and why nothing of it starts.
 type Slow struct {
 	Slot    string // "" if nothing waits
@@ -30,7 +40,7 @@ type Slow struct {
 type Progress struct{ last Sample }
 
 // Line says how far the crawl is, and how fast it was since the line before.
-func (p *Progress) Line(s Sample) string {
+func (p *Progress) Line(s Sample) Line {
 	since := s.At - p.last.At
 	var b strings.Builder
 	fmt.Fprintf(&b, "after %s: %s (%s/min), %s (%s/min), %s waiting, %s in flight", Duration(s.At),
@@ -51,6 +61,8 @@ func (p *Progress) Line(s Sample) string {
 			fmt.Fprintf(&b, ", held back by %s", slow.Why)
 		}
 	}
+	n := s.numbers()
+	n["pages_per_minute"], n["items_per_minute"] = perMinute(s.Pages-p.last.Pages, since), perMinute(s.Items-p.last.Items, since)
 	p.last = s
-	return b.String()
+	return Line{Text: b.String(), Numbers: n}
 }

@@ -21,7 +21,7 @@ func TestProgress(t *testing.T) {
 		{report.Sample{At: 5 * time.Minute, Pages: 1300, Items: 21, Waiting: 5, Slowest: report.Slow{Slot: "a.test", Waiting: 1}},
 			"after 5m: 1,300 pages (0/min), 21 items (0/min), 5 waiting, 0 in flight; slowest host: a.test with 1 waiting"},
 	} {
-		if got := p.Line(tt.sample); got != tt.want {
+		if got := p.Line(tt.sample).Text; got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
 		}
 	}

@@ -95,7 +95,7 @@ func TestLogDropsErrorsOfSlog(t *testing.T) {
 	}
 	stderr := os.Stderr
 	os.Stderr = write
-	report.NewLog(report.Options{Slog: slog.New(failing{})}).Info("look")
+	report.NewLog(report.Options{Slog: slog.New(failing{})}).Info("look", nil)
 	os.Stderr = stderr
 	write.Close()
 	if text, err := io.ReadAll(read); err != nil || len(text) > 0 {

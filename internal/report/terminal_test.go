@@ -46,7 +46,7 @@ func TestLogNamesItsSpider(t *testing.T) {
 			l.SetOutput(file)
 			var got bytes.Buffer
 			l.AddHook(fieldsHook{&got})
-			report.NewLog(report.Options{Logrus: l, Spider: "quotes", Alone: tt.alone}).Info("look")
+			report.NewLog(report.Options{Logrus: l, Spider: "quotes", Alone: tt.alone}).Info("look", nil)
 			if got.String() != tt.want {
 				t.Errorf("got %q, want %q", got.String(), tt.want)
 			}

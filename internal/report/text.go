@@ -80,14 +80,18 @@ func whole(d time.Duration) string {
 
 // Rate prints how often something happens in a minute; below ten with one decimal: "0.4", "9.5", "1,250".
 func Rate(n int64, in time.Duration) string {
+	rate := perMinute(n, in)
+	if rate > 0 && rate < 9.95 {
+		return strconv.FormatFloat(rate, 'f', 1, 64)
+	}
+	return Number(int64(rate + 0.5))
+}
+
+func perMinute(n int64, in time.Duration) float64 {
 	if in <= 0 {
-		return "0"
+		return 0
 	}
-	perMinute := float64(n) / in.Minutes()
-	if perMinute > 0 && perMinute < 9.95 {
-		return strconv.FormatFloat(perMinute, 'f', 1, 64)
-	}
-	return Number(int64(perMinute + 0.5))
+	return float64(n) / in.Minutes()
 }
 
 // mostOfCause bounds a text that stands for a cause, in bytes.
