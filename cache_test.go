@@ -486,6 +486,70 @@ func TestSharedCache(t *testing.T) {
 	})
 }
 
+// countedCache is a shared cache that says how its job is doing.
+type countedCache struct {
+	*sharedCache
+	counts []tegenaria.JobCounts // one for each call
+}
+
+func (c *countedCache) JobCounts(context.Context) (tegenaria.JobCounts, error) {
+	if len(c.counts) == 0 {
+		return tegenaria.JobCounts{}, errors.New("the database is away")
+	}
+	counts := c.counts[0]
+	c.counts = c.counts[1:]
+	return counts, nil
+}
+
+// The log of a program that shares a job says at its begin and end how the whole job is doing, beside what is its own, and between what its cache
+// says. A cache that cannot say it changes nothing.
+func TestSharedCacheLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		counts []tegenaria.JobCounts
+		want   []string
+	}{
+		{"a job that others have begun", []tegenaria.JobCounts{
+			{Programs: 3, Waiting: 12911, Counters: map[string]int64{"settled": 4032, "responses": 4000}},
+			{Programs: 3, Waiting: 12, Counters: map[string]int64{"responses": 17000, "items_scraped": 16999}},
+		}, []string{
+			`"job_settled":4032,"job_waiting":12911,"level":"info","msg":"job goes on with 3 workers: 12,911 requests waiting, 4,032 done before (of this worker 0 and 0), no limits`,
+			`"level":"warning","msg":"worker two is gone","seconds":30`,
+			`{"job_items":16999,"job_pages":17000,"job_waiting":12,"level":"info","msg":"all workers of the job: 17,000 pages, 16,999 items; 12 requests waiting"`,
+		}},
+		{"a new job", []tegenaria.JobCounts{{Programs: 1}, {Programs: 1, Counters: map[string]int64{"responses": 1}}},
+			[]string{`"msg":"crawl begins: 1 seed`, `"msg":"all workers of the job: 1 page, 0 items"`}},
+		{"a cache that cannot say it", nil, []string{`"msg":"crawl begins: 1 seed`, `"msg":"finished: 1 page`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache := &countedCache{&sharedCache{CacheInterface: tegenaria.NewMemoryCache()}, tt.counts}
+				cache.joined = func() {
+					cache.run.Log(true, "worker two is gone", map[string]any{"seconds": 30})
+					cache.run.Start()
+					cache.run.Finish(0)
+				}
+				var out bytes.Buffer
+				logger := logrus.New()
+				logger.SetOutput(&out)
+				logger.SetFormatter(&logrus.JSONFormatter{})
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page())
+				enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(cache),
+					tegenaria.EngineWithLogger(logger)))
+				cache.run.Log(true, "too late", nil)
+				for _, want := range tt.want {
+					if !strings.Contains(out.String(), want) {
+						t.Errorf("the log lacks\n%s\nin\n%s", want, out.String())
+					}
+				}
+				if tt.counts == nil && strings.Contains(out.String(), "all workers") || strings.Contains(out.String(), "too late") {
+					t.Errorf("the log says too much:\n%s", out.String())
+				}
+			})
+		})
+	}
+}
+
 // Seeds wait for those of the job that wait elsewhere: the ones that were handed on, until it is said that they do not wait any more.
 func TestSharedCachePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -102,7 +102,7 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.report.event(func() { f(c.spider) })
 	}
-	c.report.begins(state, c.spider)
+	c.report.begins(state, c.spider, c.jobCounts())
 	supervising.Go(func() { c.report.progress(watching) })
 	c.report.blocked() // those that an earlier run has left
 	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })

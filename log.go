@@ -21,8 +21,9 @@ import (
 // have a line each, the others are counted with the next line of progress. The same holds, at info level, for the items
 // that a pipeline drops. Debug level adds a line for the end of each request and each item.
 
-// begins logs that the crawl begins, and what bounds it: in two lines, so that each fits a terminal.
-func (rp *reporter) begins(state State, spider SpiderInterface) {
+// begins logs that the crawl begins, and what bounds it: in two lines, so that each fits a terminal. job is nil unless
+// other programs work on the job too.
+func (rp *reporter) begins(state State, spider SpiderInterface, job *JobCounts) {
 	for _, text := range append(rp.cfg.Politeness.warnings(), rp.cfg.warnings()...) {
 		rp.log.Warn(text)
 	}
@@ -31,6 +32,14 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 	}
 	what, numbers := "crawl begins: ", report.Numbers{"version": Version}
 	switch {
+	case job != nil && (state.Started || job.Waiting > 0 || job.Counters["settled"] > 0):
+		n := rp.ledger.Counts()
+		own, settled := n.Pending+n.Delayed, state.Counters["settled"]
+		numbers["waiting"], numbers["settled"] = own, settled
+		numbers["job_waiting"], numbers["job_settled"], numbers["workers"] = job.Waiting, job.Counters["settled"], job.Programs
+		what = fmt.Sprintf("job goes on with %s: %s waiting, %s done before (of this worker %s and %s), ",
+			report.Count(int64(job.Programs), "worker"), report.Count(job.Waiting, "request"),
+			report.Number(job.Counters["settled"]), report.Number(own), report.Number(settled))
 	case state.Durable && (state.Started || len(state.Counters) > 0):
 		n := rp.ledger.Counts()
 		numbers["waiting"], numbers["settled"] = n.Pending+n.Delayed, state.Counters["settled"]
@@ -123,8 +132,8 @@ func (rp *reporter) whyStopped() string {
 	return reason
 }
 
-// ended logs what became of the crawl.
-func (rp *reporter) ended(reason string, summary Summary, sentItems bool, queries []page.Unmatched) {
+// ended logs what became of the crawl; job is nil unless other programs work on the job too.
+func (rp *reporter) ended(reason string, summary Summary, job *JobCounts, sentItems bool, queries []page.Unmatched) {
 	s := summary.Stats
 	e := report.Ended{
 		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses,
@@ -145,6 +154,10 @@ func (rp *reporter) ended(reason string, summary Summary, sentItems bool, querie
 	}
 	if summary.Job != nil {
 		e.JobPages, e.JobItems = summary.Job.Responses, summary.Job.ItemScraped
+	}
+	if job != nil {
+		all := Stats{}.ofJob(job.Counters)
+		e.Workers = &report.Workers{Pages: all.Responses, Items: all.ItemScraped, Waiting: job.Waiting}
 	}
 	if _, cause, err := rp.stop.ending.Why(); err != nil {
 		e.Why = err.Error()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // SharedCache is an optional interface of a durable [CacheInterface] on whose job several programs work at the same
@@ -15,7 +16,7 @@ type SharedCache interface {
 	// for each run, before Begin.
 	Attach(run SharedRun)
 	// Join is called once the run knows what Begin and Slots have said. From then on the cache may call each func of
-	// its SharedRun; before, Resume, Halt and Lose alone. It must not wait for them.
+	// its SharedRun; before, Resume, Halt, Lose and Log alone. It must not wait for them.
 	Join()
 	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks
 	// held: MayStart must not wait for anything but a lock of its own.
@@ -33,6 +34,19 @@ type SharedCache interface {
 // name of this one among them. It is stable: a program that is started again has the name that it had before. The
 // engine asks once for each run, when it is wired; see [WorkerName].
 type NamedWorker interface{ WorkerName() string }
+
+// JobCounter is an optional interface of a [SharedCache]: JobCounts returns what all programs of the job have stored.
+// The engine asks when a run has begun and when it has ended, for its log, with a context that ends soon.
+type JobCounter interface {
+	JobCounts(ctx context.Context) (JobCounts, error)
+}
+
+// JobCounts are what all programs of a shared job have done, and what is left.
+type JobCounts struct {
+	Programs int              // that work on it
+	Waiting  int64            // requests that wait or are in flight
+	Counters map[string]int64 // the sums of those of all programs, see [State]
+}
 
 // SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None
 // of them waits for the cache.
@@ -60,6 +74,10 @@ type SharedRun struct {
 	Finish func(read int64)
 	// the job was stopped elsewhere: the run ends gracefully, for the same reason
 	Stop func(reason string)
+
+	// Log writes a line to the log of the run: a warning, or how the crawl goes. A log that is not text has the numbers
+	// of the message as fields. It calls the user's logger: no lock may be held.
+	Log func(warn bool, message string, numbers map[string]any)
 
 	// Hold returns when a request of another program may go to this slot, which is that one's until done is called; it
 	// waits for the slot.
@@ -105,8 +123,33 @@ func sharedRun(c *crawl) SharedRun {
 			c.ledger.Share(false)
 		},
 		Stop: func(reason string) { c.stop.requestStop(reason, nil) },
+		Log: func(warn bool, message string, numbers map[string]any) {
+			if c.report.door.Enter() {
+				defer c.report.door.Leave()
+				c.report.log.Lines([]report.Line{{Warn: warn, Text: message, Numbers: numbers}})
+			}
+		},
 	}
 }
+
+// jobCounts returns what all programs of a shared job have done; nil if there is none, nothing of it is logged, or its
+// cache cannot say it soon.
+func (c *crawl) jobCounts() *JobCounts {
+	counter, ok := c.shared.(JobCounter)
+	if !ok || !c.report.log.HasInfo() || c.stop.failed.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.stop.work), countsWithin)
+	defer cancel()
+	counts, err := counter.JobCounts(ctx)
+	if err != nil {
+		return nil
+	}
+	return &counts
+}
+
+// countsWithin is how long the log of a run waits for the counts of the job.
+const countsWithin = 2 * time.Second
 
 // arrive accepts requests that other programs have handed on to this one. They were checked where they were emitted.
 func (a *acceptor) arrive(records []Record, verdicts []Verdict) {

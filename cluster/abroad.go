@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/tegenaria/tegenaria"
 )
 
 // abroad is another server of the job. Its methods may be called concurrently. Each does all that it says or nothing, waits while the server
@@ -14,6 +16,8 @@ type abroad interface {
 	receive(ctx context.Context, p *parcel) error
 	// stand reads how the job is doing there.
 	stand(ctx context.Context) (*stand, error)
+	// counts returns what the workers there have done, and what waits there.
+	counts(ctx context.Context) (tegenaria.JobCounts, error)
 	// bury ends a session there, unless it has beaten since it was read.
 	bury(ctx context.Context, o *session) error
 	// stop stores that the job was stopped, unless it was before.

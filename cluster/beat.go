@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // beats tell the other workers that a session is alive, over a connection of their own, and say until when its downloads may start.
@@ -26,6 +27,8 @@ type beats struct {
 	sent   time.Time  // when the newest beat was sent that was acknowledged
 	err    error      // of the newest beat, if that failed
 	halted *time.Timer
+	silent *time.Timer // says in the log that the database does not answer
+	said   bool        // it has
 	over   bool
 }
 
@@ -34,6 +37,7 @@ func startBeats(ctx context.Context, s store, m member, run tegenaria.SharedRun,
 	b := &beats{member: m, pulse: s.pulse(), run: run, lost: lost, sent: sent}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.halted = time.AfterFunc(time.Until(sent.Add(b.ttl)), b.halt)
+	b.silent = time.AfterFunc(time.Until(sent.Add(b.ttl/2)), b.miss)
 	b.beating.Go(func() { b.beat(ctx) })
 	return b
 }
@@ -46,6 +50,7 @@ func (b *beats) end() {
 	b.mu.Lock()
 	b.over = true
 	b.halted.Stop()
+	b.silent.Stop()
 	b.mu.Unlock()
 	b.cancel()
 	b.beating.Wait()
@@ -130,15 +135,34 @@ func (p *serverPulse) close() {
 // acknowledged notes that the server has stored a beat.
 func (b *beats) acknowledged(sent time.Time) {
 	b.mu.Lock()
-	waited := !b.mayStartHeld()
+	waited, away := !b.mayStartHeld(), elapsed(b.sent, time.Now())
 	b.sent, b.err = sent, nil
 	if !b.over {
 		b.halted.Reset(time.Until(sent.Add(b.ttl)))
+		b.silent.Reset(time.Until(sent.Add(b.ttl / 2)))
+	}
+	if b.said {
+		b.said = false
+		b.beating.Go(note(b.run, false, map[string]any{"seconds": away.Seconds()}, "the database answers again, after %s", report.Duration(away)))
 	}
 	resumes := waited && b.mayStartHeld()
 	b.mu.Unlock()
 	if resumes {
 		b.run.Resume()
+	}
+}
+
+// miss is called when no beat was acknowledged over half a TTL, in which there are two.
+func (b *beats) miss() {
+	b.mu.Lock()
+	why, away, over := "", elapsed(b.sent, time.Now()), b.over
+	if b.err != nil {
+		why = " (" + b.err.Error() + ")"
+	}
+	b.said = !over
+	b.mu.Unlock()
+	if !over {
+		note(b.run, true, map[string]any{"seconds": away.Seconds()}, "the database has not answered for %s%s: the crawl waits for it", report.Duration(away), why)()
 	}
 }
 

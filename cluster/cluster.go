@@ -99,6 +99,7 @@ var (
 	_ tegenaria.SharedCache    = (*Cache)(nil)
 	_ tegenaria.FlightRecorder = (*Cache)(nil)
 	_ tegenaria.NamedWorker    = (*Cache)(nil)
+	_ tegenaria.JobCounter     = (*Cache)(nil)
 )
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of

@@ -309,6 +309,22 @@ func (d *door) view(ctx context.Context) (v *view, err error) {
 	return v, err
 }
 
+func (d *door) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		n = m.counts()
+		return nil
+	})
+	return n, err
+}
+
+func (m *model) counts() tegenaria.JobCounts {
+	n := tegenaria.JobCounts{Programs: len(m.beats), Waiting: int64(len(m.queue) + len(m.inbox) + len(m.outbox)), Counters: make(map[string]int64)}
+	for of, value := range m.counters {
+		n.Counters[of[1]] += value
+	}
+	return n
+}
+
 func (d *door) bury(ctx context.Context, o *session) error {
 	return d.call(ctx, "reading", func(m *model) error {
 		m.bury(o)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/tegenaria/tegenaria"
 )
 
 // goOn is goOnEverywhere of a server.
@@ -193,6 +195,14 @@ func (a modelAbroad) stand(ctx context.Context) (s *stand, err error) {
 		return nil
 	})
 	return s, err
+}
+
+func (a modelAbroad) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
+	err = a.door.callThere(ctx, a.there, "reading", func(m *model) error {
+		n = m.counts()
+		return nil
+	})
+	return n, err
 }
 
 func (a modelAbroad) bury(ctx context.Context, o *session) error {

@@ -89,6 +89,10 @@ func (d *serverDoor) view(ctx context.Context) (*view, error) {
 	return ask(ctx, d.wire, "reading", d.server.view)
 }
 
+func (d *serverDoor) counts(ctx context.Context) (tegenaria.JobCounts, error) {
+	return ask(ctx, d.wire, "reading", d.server.counts)
+}
+
 func (d *serverDoor) bury(ctx context.Context, o *session) error {
 	return tell(ctx, d.wire, "reading", func(ctx context.Context) error { return d.server.bury(ctx, o) })
 }
@@ -191,6 +195,10 @@ func (d peerDoor) receive(ctx context.Context, p *parcel) error {
 
 func (d peerDoor) stand(ctx context.Context) (*stand, error) {
 	return ask(ctx, d.wire, "reading", d.peer.stand)
+}
+
+func (d peerDoor) counts(ctx context.Context) (tegenaria.JobCounts, error) {
+	return ask(ctx, d.wire, "reading", d.peer.counts)
 }
 
 func (d peerDoor) bury(ctx context.Context, o *session) error {

@@ -27,6 +27,7 @@ type share struct {
 
 	// The goroutine that looks has the fields below.
 	watches  watches
+	notices  notices
 	allowed  []byte
 	finished bool
 	hurried  bool // somebody waits for a turn
@@ -97,6 +98,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	sent := time.Now()
 	v, err := c.store.view(ctx)
 	if err == nil {
+		tell = h.notices.members(h.run, v, h.watches)
 		others := slices.DeleteFunc(slices.Clone(v.sessions), func(o session) bool { return o.number == c.session })
 		err = h.watches.bury(others, sent, time.Now(), func(o *session) error { return c.store.bury(ctx, o) })
 	}
@@ -148,12 +150,13 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	}
 	if err == nil && v.stopped == "" && v.free(c.session, owned) {
 		var gained []func()
-		gained, err = h.gain(ctx)
+		gained, err = h.gain(ctx, v)
 		tell, again = append(tell, gained...), len(gained) > 0
 	}
 	if err != nil {
 		return nil, false, err
 	}
+	tell = append(tell, h.moves(v)...)
 	if c.home == 0 && !v.started && !v.finished && !drained && v.stopped == "" && v.owners[0] == c.session {
 		tell = append(tell, h.run.Start)
 	}
@@ -347,7 +350,7 @@ func (h *share) give(ctx context.Context, v *view) (tell []func(), err error) {
 	for p := range c.leaving {
 		busy[p] = busy[p] || c.isHeld(p)
 	}
-	pending, delayed := int64(0), int64(0)
+	pending, delayed, hosts := int64(0), int64(0), 0
 	gives := make([]bool, len(c.owned))
 	for p := range c.leaving {
 		if gives[p] = c.leaving[p] && !busy[p]; gives[p] {
@@ -358,6 +361,9 @@ func (h *share) give(ctx context.Context, v *view) (tell []func(), err error) {
 	for _, s := range c.slots {
 		if gives[s.partition] {
 			pending, delayed = pending+int64(s.count), delayed+int64(s.delayed)
+			if s.count+s.delayed > 0 {
+				hosts++
+			}
 			c.lose(s)
 		}
 	}
@@ -370,6 +376,7 @@ func (h *share) give(ctx context.Context, v *view) (tell []func(), err error) {
 	if err := c.writeOne(ctx); err != nil {
 		return nil, err
 	}
+	h.notices.given.add(hosts, pending+delayed, "")
 	return []func(){func() { h.run.Give(pending, delayed) }}, nil
 }
 
@@ -395,7 +402,7 @@ func (c *Cache) lose(s *slot) {
 }
 
 // gain takes some of the partitions that the worker is to have and that nobody has. The caller has the turn.
-func (h *share) gain(ctx context.Context) (tell []func(), err error) {
+func (h *share) gain(ctx context.Context, v *view) (tell []func(), err error) {
 	c := h.cache
 	c.mu.Lock()
 	has := c.ownedNumbers()
@@ -412,6 +419,15 @@ func (h *share) gain(ctx context.Context) (tell []func(), err error) {
 	defer c.mu.Unlock()
 	gained := c.add(l)
 	delayed := l.state.Delayed
+	for _, s := range l.slots {
+		if s.count+s.delayed > 0 {
+			from := ""
+			if owner := v.owners[s.partition]; owner != c.session {
+				from = h.notices.names[owner]
+			}
+			h.notices.gained.add(1, int64(s.count+s.delayed), from)
+		}
+	}
 	return []func(){func() { h.run.Gain(gained, delayed) }}, nil
 }
 
@@ -486,5 +502,6 @@ func (c *Cache) sharedRun() tegenaria.SharedRun {
 	return tegenaria.SharedRun{
 		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Open: func(int64) {}, Share: func(int) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
+		Log: func(bool, string, map[string]any) {},
 	}
 }

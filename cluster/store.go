@@ -38,6 +38,8 @@ type store interface {
 	// any, and more only as long as they have few slots. The cache has some already; one that it does not know to
 	// have was taken by a call that got no answer, and is taken again.
 	gain(ctx context.Context, has []int) (*loaded, error)
+	// counts returns what the workers of the server have done, and what waits there.
+	counts(ctx context.Context) (tegenaria.JobCounts, error)
 	// finished reports whether nothing of the job is left to do, unless it is told so, and how many pages its runs have read.
 	finished(ctx context.Context, told bool) (over bool, read int64, err error)
 

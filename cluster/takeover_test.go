@@ -34,6 +34,10 @@ func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
 	all := tegenaria.SharedRun{
 		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Open: func(int64) {}, Share: func(int) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
+		Log: func(bool, string, map[string]any) {},
+	}
+	if run.Log != nil {
+		all.Log = run.Log
 	}
 	if run.Resume != nil {
 		all.Resume, all.Halt, all.Lose = run.Resume, run.Halt, run.Lose

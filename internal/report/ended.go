@@ -21,6 +21,7 @@ type Ended struct {
 	Waiting  int64         // requests that a durable job keeps for the next run
 	JobPages int64         // responses of all runs of a durable job
 	JobItems int64         // their items that passed all pipelines
+	Workers  *Workers      // of a job on which several workers work; nil: there is one
 	Outcomes []Tally       // how the requests ended
 	Statuses []Tally       // of the responses
 	Lost     []Tally       // items that were dropped, or failed
@@ -36,6 +37,21 @@ type Ended struct {
 	Example   string  // the URL of one of them
 	Unmatched []Query // that matched nothing on any page, those tried on most pages first
 	Unfilled  []Tally // fields that were filled on no item; their parts say how often, and why
+}
+
+// Workers are what all workers of a job have done together.
+type Workers struct {
+	Pages, Items int64
+	Waiting      int64 // requests that are left to do
+}
+
+// line says it: "all workers of the job: 20,200 pages, 20,100 items".
+func (w Workers) line() Line {
+	text := "all workers of the job: " + Count(w.Pages, "page") + ", " + Count(w.Items, "item")
+	if w.Waiting > 0 {
+		text += "; " + Count(w.Waiting, "request") + " waiting"
+	}
+	return Line{Text: text, Numbers: Numbers{"job_pages": w.Pages, "job_items": w.Items, "job_waiting": w.Waiting}}
 }
 
 // Feed is what a feed has done.
@@ -145,8 +161,15 @@ func (e Ended) Lines() []Line {
 	lines := []Line{{Text: e.headline(), Numbers: Numbers{"end": e.Reason, "pages": e.Pages, "items": e.Items,
 		"seconds": e.Took.Seconds(), "bytes": e.Bytes, "hosts": e.Hosts, "memory": e.Memory, "waiting": e.Waiting}}}
 	if e.JobPages > e.Pages || e.JobItems > e.Items {
-		lines = append(lines, Line{Text: "all runs of the job: " + Count(e.JobPages, "page") + ", " + Count(e.JobItems, "item"),
-			Numbers: Numbers{"job_pages": e.JobPages, "job_items": e.JobItems}})
+		whose, pages, items := "the job", "job_pages", "job_items"
+		if e.Workers != nil {
+			whose, pages, items = "this worker", "worker_pages", "worker_items"
+		}
+		lines = append(lines, Line{Text: "all runs of " + whose + ": " + Count(e.JobPages, "page") + ", " + Count(e.JobItems, "item"),
+			Numbers: Numbers{pages: e.JobPages, items: e.JobItems}})
+	}
+	if e.Workers != nil {
+		lines = append(lines, e.Workers.line())
 	}
 	if e.Why != "" {
 		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + Message("", e.Why, "", false)})

@@ -57,6 +57,10 @@ func TestEnded(t *testing.T) {
 		{"nothing", report.Ended{Reason: "finished"}, " finished: 0 pages, 0 items in 0s, 0 B from 0 hosts\n"},
 		{"resumed", report.Ended{Reason: "finished", Pages: 23, Items: 22, Hosts: 1, JobPages: 52, JobItems: 48},
 			" finished: 23 pages, 22 items in 0s, 0 B from 1 host\n all runs of the job: 52 pages, 48 items\n"},
+		{"one of the workers of a job", report.Ended{Reason: "stopped", Pages: 23, Items: 22, Hosts: 1, JobPages: 52, JobItems: 48,
+			Workers: &report.Workers{Pages: 90, Items: 1, Waiting: 1}},
+			" stopped: 23 pages, 22 items in 0s, 0 B from 1 host\n all runs of this worker: 52 pages, 48 items\n" +
+				" all workers of the job: 90 pages, 1 item; 1 request waiting\n"},
 		{"job of one run", report.Ended{Reason: "finished", Pages: 23, Items: 22, Hosts: 1, JobPages: 23, JobItems: 22},
 			" finished: 23 pages, 22 items in 0s, 0 B from 1 host\n"},
 		{"full", full, ` finished: 254 pages, 240 items in 2.13s (7,142 pages/min), 5.21 MB from 1 host, peak memory 31.0 MB

@@ -61,6 +61,9 @@ func TestLogHasNumbersAsFields(t *testing.T) {
 			{"feed": "b.jsonl", "items": 5.0, "duplicates": 1.0, "failed": 0.0, "bytes": 77.0, "files": 1.0},
 			{"count": 1.0}, {"count": 2.0, "stage": "parse", "cause": "panic"}, {}, {"fields": 1.0}, {"pages": 7.0},
 		}},
+		{"end of a worker", func(l report.Log) {
+			l.Lines(report.Ended{JobPages: 9, JobItems: 6, Workers: &report.Workers{Pages: 20, Items: 10, Waiting: 4}}.Lines()[1:])
+		}, []object{{"worker_pages": 9.0, "worker_items": 6.0}, {"job_pages": 20.0, "job_items": 10.0, "job_waiting": 4.0}}},
 		{"many at the end", func(l report.Log) { l.Lines(many.Lines()[13:]) }, []object{{"count": 24.0, "causes": 8.0}, {"pages": 4.0},
 			{"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0}, {"pages": 7.0},
 			{"pages": 7.0}, {"pages": 7.0}, {"selectors": 10.0}, {}}},
