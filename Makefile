@@ -1,13 +1,13 @@
 # The steps of .ci/run and .ci/deep as targets; these scripts are where they are written down.
 
-.PHONY: all test race conformance fuzz lint bench gate deep
+.PHONY: all test race servers conformance fuzz lint bench gate deep
 
 all: lint test
 
 test:
 	go test ./...
 
-race conformance:
+race servers conformance:
 	.ci/run $@
 
 fuzz:

@@ -124,7 +124,7 @@ func (t *byHand) get(url string) (html string, err error) {
 // handMade makes b.N pages by chromedp alone, in as many tabs at once as the engine has. flags are those of Chromium.
 func handMade(b *testing.B, site string, reuse bool, flags []chromedp.ExecAllocatorOption) {
 	if *program == "" {
-		b.Skip("needs -browser")
+		b.Skip("needs Chromium: name its program with -args -browser FILE")
 	}
 	options := append(slices.Clip(flags), chromedp.ExecPath(*program), chromedp.UserDataDir(b.TempDir()), chromedp.Flag("no-sandbox", os.Geteuid() == 0))
 	b.ResetTimer()

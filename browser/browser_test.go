@@ -26,7 +26,7 @@ var (
 func openBrowser(t testing.TB, o browser.Options) *browser.Browser {
 	t.Helper()
 	if *program == "" {
-		t.Skip("needs -browser")
+		t.Skip("needs Chromium: name its program with -args -browser FILE, or run make servers")
 	}
 	o.Path, o.DangerouslyWithoutSandbox = *program, os.Geteuid() == 0
 	b, err := browser.Open(o)

@@ -63,7 +63,7 @@ func TestConnectToOthers(t *testing.T) {
 func startChromium(t *testing.T, dir string) string {
 	t.Helper()
 	if *program == "" {
-		t.Skip("needs -browser")
+		t.Skip("needs Chromium: name its program with -args -browser FILE, or run make servers")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, *program, "--headless", "--remote-debugging-port=0", "--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")

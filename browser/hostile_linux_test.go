@@ -162,17 +162,19 @@ func TestHostilePages(t *testing.T) {
 			var making sync.WaitGroup
 			for _, p := range some {
 				making.Go(func() {
-					begin := time.Now()
-					resp, err := get(site.URL+p.path, hostileTime)
-					took := time.Since(begin)
-					if resp == nil && !isTyped(err) {
-						t.Errorf("%s: the error is none of ours: %v", p.name, err)
-					}
-					if took > hostileTime+hostileGrace {
-						t.Errorf("%s: it took %v", p.name, took)
-					}
-					mustBeRight(t, get, site.URL)
-					t.Logf("%s: %t, %v after %v, and %v for the next", p.name, resp != nil, err, took.Round(time.Millisecond), (time.Since(begin) - took).Round(time.Millisecond))
+					t.Run(p.name, func(t *testing.T) {
+						begin := time.Now()
+						resp, err := get(site.URL+p.path, hostileTime)
+						took := time.Since(begin)
+						if resp == nil && !isTyped(err) {
+							t.Errorf("the error is none of ours: %v", err)
+						}
+						if took > hostileTime+hostileGrace {
+							t.Errorf("it took %v", took)
+						}
+						mustBeRight(t, get, site.URL)
+						t.Logf("%t, %v after %v, and %v for the next", resp != nil, err, took.Round(time.Millisecond), (time.Since(begin) - took).Round(time.Millisecond))
+					})
 				})
 			}
 			making.Wait()

@@ -27,7 +27,7 @@ func TestWithoutChromium(t *testing.T) {
 // It fails if a product of the shop is missing, comes twice, or is got in another way than it should be.
 func TestBrowser(t *testing.T) {
 	if *program == "" {
-		t.Skip("needs -browser")
+		t.Skip("needs Chromium: name its program with -args -browser FILE, or run make servers")
 	}
 	args := []string{"-path", *program, "-picture", filepath.Join(t.TempDir(), "catalogue.png")}
 	if os.Geteuid() == 0 {

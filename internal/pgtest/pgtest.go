@@ -3,7 +3,7 @@
 //
 //	go test ./feed/postgres -args -postgres /usr/lib/postgresql/15/bin
 //
-// The server is started by the first test of a package that asks, and stopped by [Main]:
+// The server is started by the first test of a package that asks, and stopped by [Main], or when the program of the tests ends in another way:
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 package pgtest
@@ -28,7 +28,9 @@ var programs = flag.String("postgres", "", "folder that holds initdb and pg_ctl 
 
 // Server is a PostgreSQL server.
 type Server struct {
-	folder string // of the data, the socket and the log
+	folder  string    // of the data, the socket and the log
+	remover *exec.Cmd // ends the server and removes the folder once its input ends
+	alive   *os.File  // its input, which ends when this process does
 
 	mu      sync.Mutex // guards the fields below
 	running bool
@@ -43,7 +45,7 @@ var (
 func Main(m *testing.M) {
 	m.Run() // whose result the testing package knows
 	if shared != nil {
-		if err := errors.Join(shared.Stop(), os.RemoveAll(shared.folder)); err != nil {
+		if err := errors.Join(shared.Stop(), shared.remove()); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 		}
 	}
@@ -53,7 +55,7 @@ func Main(m *testing.M) {
 func Get(t testing.TB) *Server {
 	t.Helper()
 	if *programs == "" {
-		t.Skip("PostgreSQL is not part of the project; name the folder of its programs with -postgres DIR")
+		t.Skip("needs PostgreSQL: name the folder of its programs with -args -postgres DIR, or run make servers")
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -82,7 +84,7 @@ func Another(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(s.Stop(), os.RemoveAll(s.folder)); err != nil {
+		if err := errors.Join(s.Stop(), s.remove()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -109,8 +111,25 @@ func folder() (*Server, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.removeAtEnd()
 }
+
+// removeAtEnd starts a program that ends the server and removes its folder as soon as this process has ended, even if it was killed, or when
+// remove is called.
+func (s *Server) removeAtEnd() error {
+	input, alive, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer input.Close()
+	stop := s.command(context.Background(), "pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop")
+	s.remover = exec.Command("sh", append([]string{"-c", `trap "" INT TERM HUP; read _; "$@"; rm -rf "$0"`, s.folder}, stop.Args...)...)
+	s.remover.Stdin, s.alive = input, alive
+	return s.remover.Start()
+}
+
+// remove ends the server if it runs, and removes its folder.
+func (s *Server) remove() error { return errors.Join(s.alive.Close(), s.remover.Wait()) }
 
 // create makes the folder of a server, and its data.
 func create() (*Server, error) {
@@ -132,15 +151,20 @@ func create() (*Server, error) {
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
-// run runs a program of the server.
-func (s *Server) run(program string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+// command returns a command that runs a program of the server, as its owner.
+func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	name := filepath.Join(*programs, program)
 	if os.Getuid() == 0 {
 		name, args = "runuser", append([]string{"-u", "postgres", "--", name}, args...)
 	}
-	command := exec.CommandContext(ctx, name, args...)
+	return exec.CommandContext(ctx, name, args...)
+}
+
+// run runs a program of the server.
+func (s *Server) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	command := s.command(ctx, program, args...)
 	command.Dir = s.folder
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
@@ -191,7 +215,7 @@ func (s *Server) StandBy(t testing.TB) (*Server, error) {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(second.Crash(), os.RemoveAll(second.folder)); err != nil {
+		if err := errors.Join(second.Crash(), second.remove()); err != nil {
 			t.Error(err)
 		}
 	})
