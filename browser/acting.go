@@ -49,12 +49,27 @@ const (
 		const r = e.getBoundingClientRect()
 		return [r.x + scrollX, r.y + scrollY, r.width, r.height]
 	}`
-	scroll = `((css, most) => {
-		const e = document.scrollingElement ?? document.documentElement, n = document.querySelectorAll(css).length
-		if (most && n >= most) return [e.scrollHeight, n, true]
-		e.scrollTo({top: e.scrollHeight, behavior: "instant"})
-		return [e.scrollHeight, n, false]
-	})(%s, %d)`
+	scroll = `(() => {
+		const page = document.scrollingElement ?? document.documentElement
+		page.scrollTo({top: page.scrollHeight, behavior: "instant"})
+		return true
+	})()`
+	// scrollList scrolls what has the last element that matches in it and can be scrolled; if there is nothing of that kind, or if the
+	// page is asked for, it scrolls the page.
+	scrollList = `((css, most, wholePage) => {
+		const page = document.scrollingElement ?? document.documentElement, found = document.querySelectorAll(css)
+		const last = found[found.length - 1]
+		let inner = last
+		do inner = inner?.assignedSlot ?? inner?.parentElement ?? inner?.getRootNode().host
+		while (inner && (inner === page || inner === document.body || inner.scrollHeight <= inner.clientHeight ||
+			!/auto|scroll|overlay/.test(getComputedStyle(inner).overflowY)))
+		const enough = most > 0 && found.length >= most
+		if (!enough && inner && !wholePage) {
+			inner.scrollIntoView({block: "nearest", behavior: "instant"})
+			inner.scrollTo({top: inner.scrollHeight, behavior: "instant"})
+		} else if (!enough) page.scrollTo({top: page.scrollHeight, behavior: "instant"})
+		return [page.scrollHeight + (inner?.scrollHeight ?? 0), found.length, enough, !!inner]
+	})(%s, %d, %t)`
 )
 
 var (
@@ -143,7 +158,7 @@ func (t *tab) do(work context.Context, s step) (*answer, error) {
 			return nil, err
 		}
 	case "Scroll":
-		if err := t.script(ctx, fmt.Sprintf(scroll, `"*"`, 0), &[]any{}); err != nil {
+		if err := t.script(ctx, scroll, new(bool)); err != nil {
 			return nil, err
 		}
 	default:
@@ -242,20 +257,22 @@ func (t *tab) press(ctx context.Context, name string) error {
 	return errKey
 }
 
-// scrollUntil scrolls until enough elements match, or the page is as long as before.
+// scrollUntil scrolls until enough elements match, or the list and the page are as long as before.
 func (t *tab) scrollUntil(ctx context.Context, s step) (*answer, error) {
 	css, _ := json.Marshal(s.CSS)
-	js := fmt.Sprintf(scroll, css, s.Count)
+	wholePage := false
 	for lastHeight, lastFound := -1.0, -1; ; {
 		var height float64
 		var found int
-		var enough bool
-		if err := t.script(ctx, js, &[]any{&height, &found, &enough}); err != nil {
+		var enough, inner bool
+		if err := t.script(ctx, fmt.Sprintf(scrollList, css, s.Count, wholePage), &[]any{&height, &found, &enough, &inner}); err != nil {
 			return nil, err
 		}
-		if enough || height == lastHeight && found == lastFound {
+		same := height == lastHeight && found == lastFound
+		if enough || same && (wholePage || !inner) {
 			return nil, nil
 		}
+		wholePage = same // it may be the page that loads more, not the list in it
 		lastHeight, lastFound = height, found
 		if a, err := t.settle(ctx); a != nil || err != nil {
 			return a, err
@@ -311,36 +328,43 @@ func (t *tab) picture(ctx context.Context, s step) error {
 }
 
 // settle waits until the document that the tab has now has loaded, and no request has been under way for idleTime, or until the
-// page has had Options.Settle for it.
+// page has had Options.Settle for it: from the end of the document on, and again once it has loaded. A page that is likely to send a
+// form has all of that time.
 func (t *tab) settle(work context.Context) (*answer, error) {
-	quiet, before := time.NewTimer(idleTime), -1
+	quiet, late := time.NewTimer(idleTime), time.NewTimer(t.browser.options.Settle)
 	quiet.Stop()
-	var settled <-chan time.Time
+	late.Stop()
+	before := -1
+	var last progress
 	for {
 		if err := t.refusal(); err != nil {
 			return nil, err
 		}
-		loaded, idle, begun := t.isLoaded()
-		if loaded && settled == nil {
-			late := time.NewTimer(t.browser.options.Settle)
-			defer late.Stop()
-			settled = late.C
+		p := t.progress()
+		switch settling := p.document == last.document && p.parsed == last.parsed && p.loaded == last.loaded; {
+		case p.leaving, !p.parsed: // what comes next is awaited
+			late.Stop()
+		case !settling || last.leaving:
+			late.Reset(t.browser.options.Settle)
 		}
 		switch { // other events do not disturb it
-		case !loaded || !idle:
+		case !p.loaded || !p.quiet:
 			quiet.Stop()
 			before = -1
-		case begun != before:
+		case p.begun != before:
 			quiet.Reset(idleTime)
-			before = begun
+			before = p.begun
 		}
+		last = p
 		select {
 		case a := <-t.answers:
 			return a, nil
 		case <-t.changed:
 		case <-quiet.C:
-			return nil, nil
-		case <-settled:
+			if !t.mayLeave(work) {
+				return nil, nil
+			}
+		case <-late.C:
 			return nil, nil
 		case <-work.Done():
 			return nil, context.Cause(work)

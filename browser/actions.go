@@ -35,7 +35,8 @@ func (a Action) Within(d time.Duration) Action {
 // WaitFor waits until an element matches.
 func WaitFor(css string) Action { return Action{step{Do: "WaitFor", CSS: css}} }
 
-// Click scrolls an element into view and clicks on its middle with the left button of the mouse.
+// Click scrolls an element into view and clicks on its middle with the left button of the mouse. No window is opened: its document comes
+// into the tab.
 func Click(css string) Action { return Action{step{Do: "Click", CSS: css}} }
 
 // Fill replaces the text of an input, a textarea, or an element that can be edited.
@@ -52,7 +53,7 @@ func Press(key string) Action { return Action{step{Do: "Press", Text: key}} }
 func Scroll() Action { return Action{step{Do: "Scroll"}} }
 
 // ScrollUntil scrolls to the end of the page again and again, until n elements match, or the page grows no more. If n is 0,
-// only the second one ends it.
+// only the second one ends it. If the last element that matches is in a part of the page that scrolls, this part is scrolled too.
 func ScrollUntil(css string, n int) Action {
 	return Action{step{Do: "ScrollUntil", CSS: css, Count: n}}
 }

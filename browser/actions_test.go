@@ -35,6 +35,31 @@ func actingSite(t *testing.T, log *asked) string {
 			fmt.Fprint(w, `<!doctype html><form action="/found"><input name=q><select name=s><option value=a>First<option value=b>Second</select></form>
 				<a id=secret href="/secret">x</a> <a id=away href="http://localhost:1/">x</a> <a id=popup target=_blank href="/popup">x</a> <a id=moved href="/moved">x</a>
 				<a id=filtered href="/filtered">x</a> <a id=chain href="/chain?n=1">x</a> <a id=print href="/print">x</a>`)
+		case "/panel": // in which a list scrolls that grows by 10 until it has 35
+			fmt.Fprintf(w, `<!doctype html><div id=a style="height: 300px; overflow: auto"><ul></ul></div><p style="height: 3000px">x<script>
+				const panel = document.querySelector("#a"), list = document.querySelector("ul")
+				const more = () => { for (let i = 0; i < 10 && list.children.length < 35; i++) list.append(Object.assign(document.createElement("li"), {textContent: list.children.length, style: "height: 200px"})) }
+				const grow = () => fetch("/data").then(more)
+				more()
+				%s</script>`, map[string]string{
+				"seen": `list.after(Object.assign(document.createElement("p"), {textContent: "x"})); new IntersectionObserver(([e]) => e.isIntersecting && grow()).observe(list.nextSibling)`,
+				"shadow": `const root = panel.appendChild(document.createElement("x-list")).attachShadow({mode: "open"}); panel.style.overflow = "visible"
+					root.innerHTML = '<div style="height: 300px; overflow: auto"><slot></slot></div>'; root.host.append(list); root.firstChild.onscroll = grow`,
+				"page": `panel.style.overflow = "auto"; addEventListener("scroll", grow)`,
+			}[r.FormValue("how")]+`
+				if (!location.search.includes("how=")) panel.onscroll = grow`)
+		case "/windows":
+			fmt.Fprint(w, `<!doctype html><base target=_blank><ul><li>first</ul><iframe name=frame hidden></iframe><a id=base href="/target?q=base">x</a>
+				<a id=named target=frame href="/target?q=named">x</a><a id=mail href="mailto:ann@a.example">x</a>
+				<a id=mail-here target=_self href="mailto:ann@a.example">x</a><a id=secret href="/secret">x</a>
+				<a id=script target=_self href="javascript:document.querySelector('li').textContent = 'changed'; void 0">x</a>
+				<button id=open onclick="window.open('/target?q=open', 'w', 'width=100')">x</button>
+				<button id=later onclick="fetch('/data').then(() => window.open('/target?q=later'))">x</button>
+				<button id=blank onclick="window.open('')">x</button>
+				<button id=blob onclick="window.open(window.URL.createObjectURL(new Blob(['x'])))">x</button>
+				<form method=post action="/target"><input name=q value=form><input name=action><button name=s value=button id=send>x</button></form>
+				<form method=post action="/target"><input name=q value=second><button id=second formaction="/found" name=s value=2>x</button></form>
+				<form action="/target"><input name=q value=got><button id=get>x</button></form>`)
 		case "/chain":
 			n, _ := strconv.Atoi(r.FormValue("n"))
 			http.Redirect(w, r, fmt.Sprint("/chain?n=", n+1), http.StatusFound)
@@ -71,10 +96,28 @@ func TestActions(t *testing.T) {
 	}{
 		{"scroll until enough", "/endless-list", []browser.Action{browser.ScrollUntil("li", 20).Within(time.Minute)}, "/endless-list", nil, 20, ""},
 		{"scroll until the end", "/endless-list", []browser.Action{browser.ScrollUntil("li", 0).Within(time.Minute)}, "/endless-list", nil, 35, ""},
+		{"scroll a panel", "/panel", []browser.Action{browser.ScrollUntil("li", 30).Within(time.Minute)}, "/panel", nil, 30, ""},
+		{"scroll a panel to its end", "/panel?how=seen", []browser.Action{browser.ScrollUntil("li", 0).Within(time.Minute)}, "/panel", nil, 35, ""},
+		{"scroll a panel in a shadow root", "/panel?how=shadow", []browser.Action{browser.ScrollUntil("li", 0).Within(time.Minute)}, "/panel", nil, 35, ""},
+		{"scroll the page of a panel", "/panel?how=page", []browser.Action{browser.ScrollUntil("li", 15).Within(time.Minute)}, "/panel", nil, 20, ""},
 		{"form", "/form", []browser.Action{browser.WaitFor("form"), browser.Select("select", "Second"), browser.Fill("input", "q\"1"), browser.Press("Enter"), browser.WaitFor("li")}, "/found?q=q%221&s=b", []string{`q"1 b`}, 0, ""},
 		{"xhr", "/more", []browser.Action{browser.Click("button:not([hidden])")}, "/more", []string{"loaded"}, 0, ""},
 		{"redirect", "/form", []browser.Action{browser.Click("#moved")}, "/target?q=moved", []string{"moved"}, 0, ""},
-		{"popup", "/form", []browser.Action{browser.Click("#popup")}, "/form", nil, 0, ""},
+		{"link of a window", "/form", []browser.Action{browser.Click("#popup")}, "/popup", []string{"plain"}, 0, ""},
+		{"window by base", "/windows", []browser.Action{browser.Click("#base")}, "/target?q=base", []string{"base"}, 0, ""},
+		{"window by script", "/windows", []browser.Action{browser.Click("#open")}, "/target?q=open", []string{"open"}, 0, ""},
+		{"window after data", "/windows", []browser.Action{browser.Click("#later")}, "/target?q=later", []string{"later"}, 0, ""},
+		{"window of a form", "/windows", []browser.Action{browser.Click("#send")}, "/target", []string{"form button"}, 0, ""},
+		{"window of a button", "/windows", []browser.Action{browser.Click("#second")}, "/found", []string{"second 2"}, 0, ""},
+		{"window of a query", "/windows", []browser.Action{browser.Click("#get")}, "/target?q=got", []string{"got"}, 0, ""},
+		{"window that is evaluated", "/windows", []browser.Action{browser.Evaluate("void window.open('/target?q=js')", "x"), browser.WaitFor("ul")}, "/target?q=js", []string{"js"}, 0, ""},
+		{"frame", "/windows", []browser.Action{browser.Click("#named")}, "/windows", []string{"first"}, 0, ""},
+		{"mail in a window", "/windows", []browser.Action{browser.Click("#mail")}, "/windows", []string{"first"}, 0, ""},
+		{"mail", "/windows", []browser.Action{browser.Click("#mail-here")}, "/windows", []string{"first"}, 0, ""},
+		{"link of a script", "/windows", []browser.Action{browser.Click("#script")}, "/windows", []string{"changed"}, 0, ""},
+		{"window by robots", "/windows", []browser.Action{browser.Click("#secret")}, "", nil, 1, "robots.txt"},
+		{"empty window", "/windows", []browser.Action{browser.Click("#blank")}, "", nil, 1, "no windows are opened"},
+		{"window of a blob", "/windows", []browser.Action{browser.Click("#blob")}, "", nil, 1, "no windows are opened"},
 		{"absent", "/more", []browser.Action{browser.Scroll(), browser.Click("#absent").Within(300 * time.Millisecond)}, "", nil, 2, `Click("#absent")`},
 		{"not a selector", "/more", []browser.Action{browser.WaitFor("p:::")}, "", nil, 1, "not a valid selector"},
 		{"hidden", "/more", []browser.Action{browser.Click("#hidden")}, "", nil, 1, "hidden"},
@@ -91,7 +134,7 @@ func TestActions(t *testing.T) {
 	}
 	var requests []*tegenaria.Request
 	for i, test := range tests {
-		requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s%s?test=%d", site, test.path, i), "", nil,
+		requests = append(requests, tegenaria.NewRequest(site+numbered(test.path, i), "", nil,
 			browser.Do(test.actions...), tegenaria.RequestWithDownloader("browser")))
 	}
 	filter, err := middleware.NewScope(middleware.ScopeOptions{DenyPaths: []string{"/filtered"}})
@@ -101,7 +144,7 @@ func TestActions(t *testing.T) {
 	pages, failed := crawlRequests(t, b, requests, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithAllowedDomains("127.0.0.1"),
 		tegenaria.EngineWithMiddlewares(filter))
 	for i, test := range tests {
-		asked := fmt.Sprintf("%s?test=%d", test.path, i)
+		asked := numbered(test.path, i)
 		got, err := pages[asked], failed[asked]
 		if test.at == "" {
 			wrong, ok := errors.AsType[*browser.ActionError](err)
@@ -110,7 +153,7 @@ func TestActions(t *testing.T) {
 			}
 			continue
 		}
-		if test.at == test.path {
+		if path, _, _ := strings.Cut(test.path, "?"); test.at == path {
 			test.at = asked
 		}
 		if test.at == "/print" && got.text != pdf {
@@ -172,6 +215,15 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// numbered returns the path of the page for a test.
+func numbered(path string, test int) string {
+	mark := "?"
+	if strings.Contains(path, mark) {
+		mark = "&"
+	}
+	return fmt.Sprint(path, mark, "test=", test)
 }
 
 // It fails if a result is kept that is larger than a body may be.

@@ -28,7 +28,8 @@ type Options struct {
 	Tabs int
 	// Block lists the kinds of resources that pages do not get. nil is [Images], [Media] and [Fonts]; an empty list blocks nothing.
 	Block []Resource
-	// Settle is how long a page that has loaded may go on with requests before it is taken as it is; 0 is 10 seconds.
+	// Settle is how long a page that has loaded may go on with requests before it is taken as it is; 0 is 10 seconds. One that never
+	// loads has that time from the end of its document on.
 	Settle time.Duration
 	// MaxMemory is how many bytes the processes of Chromium may take together, on Linux; 0 is 1 GiB and 256 MiB more for each tab. A
 	// page that takes more than half of it is ended, and its request fails with a [*LostError]. Otherwise another Chromium takes the
@@ -176,7 +177,7 @@ func (b *Browser) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 // Download renders the page of a request. Its body is the tree of the page, serialised in UTF-8 when the page is ready. A document that is
 // not HTML is delivered as it is, and so is a redirect. A page that sends the tab elsewhere, by script or meta refresh, before it
 // is ready is delivered as a redirect with status 302, if the request allows redirects; otherwise it stays where it is. In place of a page
-// that sends a form by itself the page behind the form is delivered.
+// that sends a form by itself, into a window of its own too, the page behind the form is delivered.
 func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	resp, err := b.download(ctx)
 	ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}

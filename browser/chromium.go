@@ -17,7 +17,7 @@ const (
 	openTimeout  = 10 * time.Second       // for a tab to be there
 	openGrace    = time.Second            // for a tab to be there after its request was given up
 	idleTime     = 500 * time.Millisecond // without requests: then a page that has loaded is ready
-	removalTime  = 5 * time.Second        // for processes that are being killed to leave the profile alone
+	removalTime  = 5 * time.Second        // for processes that are being killed to end, and to leave the profile alone
 	removalPause = 20 * time.Millisecond
 )
 
@@ -140,6 +140,7 @@ func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 		c.kill()
 		if cmd != nil && cmd.Process != nil {
 			killGroup(cmd.Process.Pid) // what it has left behind
+			awaitEnd(cmd.Process.Pid)
 		}
 		own.remove()
 	})

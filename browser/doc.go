@@ -18,6 +18,7 @@
 //  4. A redirect, a response without a body, and a document that is not HTML are delivered as they came. Other pages are awaited:
 //     the load event, then half a second without requests, or what the request says (ready.go).
 //  5. The actions of [Do] are done with the page (acting.go). A document to which they lead is judged and stays in the tab (move.go).
+//     So does the document of a window, which is not opened (window.go).
 //  6. The tree of the page is serialised and becomes the body of the response (page.go), and the cookies that it has left become fields
 //     of the header (cookies.go). What [Capture] has collected is added (capture.go). The tab and its context are closed
 //     (life.go).

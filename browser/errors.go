@@ -171,7 +171,7 @@ func (e *CaptureError) Error() string {
 // Unwrap returns the cause.
 func (e *CaptureError) Unwrap() error { return e.Err }
 
-// NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded, and of a
+// NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded, or to a window without one, and of a
 // [*NavigationError] if the page sends a form there by itself.
 type NavigationRefusedError struct {
 	URL string // of the document

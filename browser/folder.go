@@ -62,9 +62,14 @@ func removeAbandoned() {
 
 // removeAll removes a folder, into which processes that are being killed may still write.
 func removeAll(dir string) {
+	until(func() bool { return os.RemoveAll(dir) == nil })
+}
+
+// until asks again and again, for removalTime, until something holds that processes which are being killed may prevent.
+func until(holds func() bool) {
 	pause := time.NewTicker(removalPause)
 	defer pause.Stop()
-	for deadline := time.Now().Add(removalTime); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(removalTime); !holds() && time.Now().Before(deadline); {
 		<-pause.C
 	}
 }

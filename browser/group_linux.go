@@ -16,6 +16,9 @@ func ownGroup(c *exec.Cmd) {
 // killGroup kills the processes of a group.
 func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
 
+// awaitEnd waits until no process of a group that was killed is left.
+func awaitEnd(group int) { until(func() bool { return len(membersOf(group)) == 0 }) }
+
 // lock locks an open folder until it is closed. Unless it is to wait, a folder that is locked already is an error.
 func lock(folder *os.File, wait bool) error {
 	how := syscall.LOCK_EX

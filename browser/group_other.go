@@ -14,5 +14,8 @@ func ownGroup(*exec.Cmd) {}
 // killGroup does nothing.
 func killGroup(int) error { return nil }
 
+// awaitEnd does nothing.
+func awaitEnd(int) {}
+
 // lock locks nothing: here folders whose owners were killed stay.
 func lock(*os.File, bool) error { return errors.ErrUnsupported }

@@ -11,13 +11,8 @@ import (
 // memoryOf returns the memory of the processes of a group. It returns none of them if it is plain that together they take at most
 // enough: a close look at a process takes milliseconds.
 func memoryOf(group int, enough int64) (all []memory) {
-	entries, _ := os.ReadDir("/proc")
 	var resident int64
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !isMember(group, pid) {
-			continue
-		}
+	for _, pid := range membersOf(group) {
 		m := memory{pid: pid}
 		whole, own := pagesOf(pid)
 		m.bytes = own
@@ -37,14 +32,26 @@ func memoryOf(group int, enough int64) (all []memory) {
 	return all
 }
 
-// isMember reports whether a process belongs to a group.
+// membersOf returns the processes of a group.
+func membersOf(group int) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && isMember(group, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// isMember reports whether a process belongs to a group and has not ended. One that has ended stays in the list of processes until its
+// parent asks for it, for good in a container whose first process asks for none.
 func isMember(group, pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name before it may contain spaces
-	return len(fields) > 2 && fields[2] == strconv.Itoa(group)
+	return len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X"
 }
 
 // pagesOf returns the resident memory of a process, and how much of it belongs to no file and to no other process.

@@ -22,6 +22,7 @@ type move struct {
 	at      string // the URL of the document
 	going   string // of the one that was asked for and has not come; "": none
 	moves   int
+	windows int   // that the page has asked for
 	refused error // why the tab may not go where an action leads
 }
 
@@ -132,7 +133,7 @@ func (t *tab) came(a *answer, e fetch.EventRequestPaused) bool {
 	return acting
 }
 
-// closePopups closes the windows that the page opens, which it may do when an action is a gesture of the user.
+// closePopups closes the windows that the page opens, which a Chromium that runs elsewhere lets it do.
 func (t *tab) closePopups(work context.Context, session cdp.Session) {
 	created := cdp.Events(work, session, target.TargetCreated)
 	t.watching.Go(func() {

@@ -18,12 +18,13 @@ import (
 )
 
 // serialise leaves the text of the page in the isolated world of its caller, where the page's scripts cannot reach it, and returns the
-// URL of the page. A surrogate without its other half has no form in UTF-8, and becomes U+FFFD.
+// URL of the page and whether it is a PDF that was taken for HTML. A surrogate without its other half has no form in UTF-8, and becomes U+FFFD.
 const serialise = `(() => {
 	const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\n" : ""
 	const root = document.documentElement
 	globalThis.text = (type + (root ? root.outerHTML : "")).toWellFormed()
-	return document.URL
+	const first = document.doctype ? "" : document.body?.firstChild?.nodeValue ?? ""
+	return [document.URL, document.contentType === "text/html" && first.startsWith("%PDF-")]
 })()`
 
 // nextPart returns the text from a place on, at most so many units of UTF-16, and the place where it ends.
@@ -42,6 +43,7 @@ type pageText struct {
 	session cdp.Session
 	world   runtime.ExecutionContextID
 	url     string // of the page
+	isPDF   bool   // Chromium has taken it for HTML
 	part    strings.Reader
 	next    int
 	over    bool
@@ -54,7 +56,7 @@ func newPageText(ctx context.Context, t *chromedp.Target) (*pageText, error) {
 		return nil, err
 	}
 	p := &pageText{ctx: ctx, session: t, world: world.ExecutionContextID}
-	if err := p.evaluate(serialise, &p.url); err != nil {
+	if err := p.evaluate(serialise, &[]any{&p.url, &p.isPDF}); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -132,6 +134,16 @@ func isRendered(header http.Header) bool {
 	}
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
+}
+
+// sniffed is how many bytes of a document tell what it is (WHATWG MIME Sniffing).
+const sniffed = 512
+
+// isDoubtful reports whether the first bytes of a document that would be rendered say better what it is than the server does.
+func isDoubtful(header http.Header, url string) bool {
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	path, _, _ := strings.Cut(url, "?")
+	return kind == "" || strings.HasSuffix(strings.ToLower(path), ".pdf")
 }
 
 // forText changes the header of a document so that it describes the serialised page.

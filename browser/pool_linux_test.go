@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,6 +53,81 @@ func TestReplacement(t *testing.T) {
 	if n := <-folders; n != 2 {
 		t.Errorf("%d browsers make a page each", n)
 	}
+}
+
+// It fails if a run is over while a process of its browser has not ended. One that has ended and that its parent has not asked for yet
+// is a zombie: it takes nothing, and stays for good in a container whose first process asks for none.
+func TestCloseLeavesNoProcess(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 4})
+	dir := temporary(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		// memory, which the system takes back before the process has ended
+		io.WriteString(w, `<!doctype html><ul><li>right</ul><script>window.all = new Uint8Array(100 << 20).fill(1)</script>`)
+	}))
+	t.Cleanup(server.Close)
+	group, running := 0, 0
+	inRun(t, b, server.URL, func(get getter) {
+		var making sync.WaitGroup
+		for range 4 {
+			making.Go(func() { mustBeRight(t, get, server.URL) })
+		}
+		making.Wait()
+		var err error
+		if group, err = syscall.Getpgid(mainProcess(t, dir)); err != nil { // a script that starts it may lead the group
+			t.Error(err)
+		}
+		running = len(membersOf(t, group))
+	})
+	if left := membersOf(t, group); running < 2 || len(left) > 0 {
+		t.Errorf("of %d processes are left: %v", running, left)
+	}
+}
+
+// It fails if the end of a group is awaited no longer than until it is killed, or if a zombie counts.
+func TestEndOfAGroup(t *testing.T) {
+	ends := exec.Command("sleep", "0.3")
+	ends.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := ends.Start(); err != nil {
+		t.Fatal(err)
+	}
+	group := ends.Process.Pid
+	if got := browser.MembersOf(group); len(got) != 1 {
+		t.Errorf("a group of one process has %v", got)
+	}
+	browser.AwaitEnd(group)
+	if left := membersOf(t, group); len(left) > 0 {
+		t.Errorf("awaited, and there: %v", left)
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", group)); err != nil {
+		t.Errorf("there is no zombie to be tried: %v", err)
+	}
+	if got := browser.MembersOf(group); len(got) != 0 {
+		t.Errorf("the zombie counts: %v", got)
+	}
+	if err := ends.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// membersOf returns the processes of a group that have not ended, with their states.
+func membersOf(t *testing.T, group int) (found []string) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
+			found = append(found, string(stat))
+		}
+	}
+	return found
 }
 
 // It fails if a page that takes too much memory costs more than itself.

@@ -20,7 +20,7 @@ type condition struct {
 }
 
 // ReadyWhen has a page be ready as soon as an element matches: it is awaited neither until it has loaded nor until its requests have
-// ended. If no element matches within Options.Settle after the page has loaded, the request fails with a [*NotReadyError].
+// ended. If no element matches within Options.Settle after the document was read, the request fails with a [*NotReadyError].
 //
 // The selector is part of the request's variant, as the actions of [Do] are, and replaces what an earlier ReadyWhen or
 // [ReadyWhenTrue] said. After actions the page is awaited as it is without ReadyWhen.
@@ -52,7 +52,7 @@ func (t *tab) becomeReady(work context.Context) (*answer, error) {
 		if err := t.refusal(); err != nil {
 			return nil, err
 		}
-		if loaded, _, _ := t.isLoaded(); loaded && late == nil {
+		if t.progress().parsed && late == nil {
 			timer := time.NewTimer(t.browser.options.Settle)
 			defer timer.Stop()
 			late = timer.C

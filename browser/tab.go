@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -36,15 +37,18 @@ type tab struct {
 	sent     bool          // the document may have been requested of the site
 	results  results       // of the actions that were done
 	taking   chan struct{} // has room for one: who has put something in takes bodies for the capture
-	made     func()        // to be called when the tab closes: another one may make its page meanwhile
-	closed   func()        // to be called when the tab is closed, or was not opened
+	maxBody  int64
+	opening  chan window // has room for all windows that are followed
+	made     func()      // to be called when the tab closes: another one may make its page meanwhile
+	closed   func()      // to be called when the tab is closed, or was not opened
 
 	changed chan struct{} // has room for one: seen has changed
 	asking  bool          // the document was requested; of the goroutine that decides about requests
 
 	mu       sync.Mutex                   // guards the fields below
 	document *answer                      // the response with the document; nil: it has not come
-	loaded   map[cdp.LoaderID]bool        // documents that have loaded
+	parsed   map[cdp.LoaderID]bool        // documents that were read to their end, by which a page may have all it gets
+	loaded   map[cdp.LoaderID]bool        // documents that have loaded, or have stopped to load
 	requests map[network.RequestID]sender // those that are under way
 	begun    int                          // requests and documents that there have been
 	loaders  map[cdp.FrameID]cdp.LoaderID // the documents that the frames have
@@ -64,18 +68,19 @@ type answer struct {
 	err    error
 	status int
 	header http.Header
-	url    string          // of the document to which an action has led; "": that of the query
-	body   fetch.RequestID // of the request that is paused, if the body is delivered as it comes; else ""
+	url    string    // of the document to which an action has led; "": that of the query
+	body   io.Reader // nil unless the body is delivered as it comes
 }
 
 // download opens the tab and makes the page. The tab closes afterwards, for which a page that does harm may need seconds.
 func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	defer t.visit.leave() // also if there is no tab
 	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
-	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]sender)
+	t.parsed, t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[cdp.LoaderID]bool), make(map[network.RequestID]sender)
 	t.loaders = make(map[cdp.FrameID]cdp.LoaderID)
+	t.maxBody, t.opening = ctx.MaxBody(), make(chan window, maxWindows)
 	if patterns := t.asked.plan.Capture; len(patterns) > 0 {
-		t.capture, t.taking = newCapture(patterns, ctx.MaxBody()), make(chan struct{}, 1)
+		t.capture, t.taking = newCapture(patterns, t.maxBody), make(chan struct{}, 1)
 	}
 	life, err := t.open(ctx)
 	if err != nil {
@@ -115,8 +120,18 @@ func (t *tab) note(event any) {
 		switch event.Name {
 		case "init", "commit":
 			t.replace(event.FrameID, event.LoaderID)
+		case "DOMContentLoaded":
+			t.parsed[event.LoaderID] = true
 		case "load":
 			t.loaded[event.LoaderID] = true
+		}
+	case *page.EventFrameStoppedLoading: // also if it will never load: window.stop(), location = "mailto:…"
+		t.loaded[t.loaders[event.FrameID]] = true
+	case *page.EventDocumentOpened: // by a script, which may never close it
+		t.parsed[event.Frame.LoaderID] = true
+	case *page.EventWindowOpen:
+		if !t.noteWindow(event) {
+			return
 		}
 	case *network.EventRequestWillBeSent:
 		switch {
@@ -161,11 +176,22 @@ func (t *tab) replace(frame cdp.FrameID, loader cdp.LoaderID) {
 	})
 }
 
-// isLoaded reports whether the document of the tab has loaded, and whether no request is under way; begun changes with each that begins.
-func (t *tab) isLoaded() (loaded, quiet bool, begun int) {
+// progress is how far a tab has come.
+type progress struct {
+	document       cdp.LoaderID
+	parsed, loaded bool // the document
+	leaving        bool // another document was asked for
+	quiet          bool // no request is under way
+	begun          int  // changes with each request that begins
+}
+
+func (t *tab) progress() progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.loaded[t.loaders[cdp.FrameID(t.target.TargetID)]], len(t.requests) == 0, t.begun
+	p := progress{document: t.loaders[t.whole], leaving: t.going != "", quiet: len(t.requests) == 0, begun: t.begun}
+	p.loaded = t.loaded[p.document]
+	p.parsed = p.loaded || t.parsed[p.document]
+	return p
 }
 
 // deliver ends the making of the page with an answer; a second one is dropped.
@@ -184,6 +210,7 @@ func (t *tab) prepare(work context.Context) error {
 	if t.capture != nil { // Chromium forgets the bodies of a page that goes
 		each(work, t, network.LoadingFinished, func(work context.Context, _ network.EventLoadingFinished) { t.takeBodies(work) })
 	}
+	t.watching.Go(func() { t.followWindows(work) })
 	c := chromedp.FromContext(work)
 	t.closePopups(work, c.Browser)
 	// chromedp switches these domains on, and follows each change of the document, for commands that are not used here.
@@ -289,14 +316,72 @@ func (t *tab) arrived(work context.Context, e fetch.EventRequestPaused) {
 	case empty:
 		t.deliver(a)
 	case !isRendered(a.header):
-		a.body = e.RequestID
+		a.body, a.err = newBodyStream(work, t.target, e.RequestID)
 		t.deliver(a)
+	case isDoubtful(a.header, e.Request.URL):
+		t.examine(work, a, e)
 	default:
-		t.mu.Lock()
-		t.document = a
-		t.mu.Unlock()
+		t.noteDocument(a)
 		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
 	}
+}
+
+// noteDocument notes the response with the document.
+func (t *tab) noteDocument(a *answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.document = a
+}
+
+// examine has the first bytes of a document decide whether it is rendered. Chromium gets one that is whole, since what was read of it
+// here it cannot read.
+func (t *tab) examine(work context.Context, a *answer, e fetch.EventRequestPaused) {
+	body, err := newBodyStream(work, t.target, e.RequestID)
+	if err != nil {
+		t.deliver(&answer{err: err})
+		return
+	}
+	start := bufio.NewReader(body)
+	first, err := start.Peek(sniffed)
+	if err != nil && err != io.EOF {
+		t.deliver(&answer{err: err})
+		return
+	}
+	kind, _, _ := strings.Cut(http.DetectContentType(first), ";")
+	if kind != "text/html" && kind != "text/plain" {
+		a.body = start
+		t.deliver(a)
+		return
+	}
+	whole, err := io.ReadAll(io.LimitReader(start, t.maxBody+1))
+	if err == nil && int64(len(whole)) > t.maxBody {
+		err = &tegenaria.BodyTooLargeError{URL: e.Request.URL, Limit: t.maxBody}
+	}
+	if err != nil {
+		t.deliver(&answer{err: err})
+		return
+	}
+	if len(whole) == 0 {
+		t.deliver(a)
+		return
+	}
+	t.noteDocument(a)
+	header := []*fetch.HeaderEntry{}
+	for _, field := range e.ResponseHeaders {
+		switch http.CanonicalHeaderKey(field.Name) {
+		case "Content-Encoding", "Content-Length", "Transfer-Encoding": // of the bytes as they were sent
+		case "Content-Type":
+			if field.Value != "" {
+				kind = field.Value
+			}
+		default:
+			header = append(header, field)
+		}
+	}
+	header = append(header, &fetch.HeaderEntry{Name: "Content-Type", Value: kind})
+	call(work, t.target, fetch.FulfillRequest, fetch.FulfillRequestParams{
+		RequestID: e.RequestID, ResponseCode: e.ResponseStatusCode, ResponseHeaders: header, Body: whole,
+	})
 }
 
 // authenticate answers a demand for credentials. The proxy gets those of the visit, sites get none.
@@ -401,14 +486,6 @@ func (t *tab) respond(ctx *tegenaria.Context, work context.Context, a *answer) (
 	if a.err != nil {
 		return nil, a.err
 	}
-	var body io.Reader
-	if a.body != "" {
-		stream, err := newBodyStream(work, t.target, a.body)
-		if err != nil {
-			return nil, err
-		}
-		body = stream
-	}
 	at := a.url
 	if at == "" {
 		at = t.asked.url
@@ -417,7 +494,7 @@ func (t *tab) respond(ctx *tegenaria.Context, work context.Context, a *answer) (
 		return nil, err
 	}
 	a.header.Del("Content-Encoding") // Chromium has removed it
-	resp, err := ctx.Respond(a.status, a.header, body)
+	resp, err := ctx.Respond(a.status, a.header, a.body)
 	if resp != nil && a.url != "" {
 		resp.URL, _ = urlx.CutFragment(a.url)
 	}
@@ -433,6 +510,9 @@ func (t *tab) render(ctx *tegenaria.Context, work context.Context) (*tegenaria.R
 	text, err := newPageText(work, t.target)
 	if err != nil {
 		return nil, err
+	}
+	if text.isPDF {
+		return nil, &NavigationError{text.url, "it is a PDF, which the server calls HTML; request it without the browser", nil}
 	}
 	if strings.HasPrefix(text.url, "chrome-error:") { // instead of an error without a body
 		if err := t.lostWay(); err != nil {
