@@ -203,3 +203,38 @@ func TestStopWithoutCapacity(t *testing.T) {
 		}
 	})
 }
+
+// A request takes no place of its downloader while the engine asks for its robots.txt: others are downloaded meanwhile.
+func TestCapacityWhileRobotsIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var first time.Duration
+		tab := tabs{func(ctx context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+			switch r.Url {
+			case "http://slow.test/robots.txt":
+				if err := enginetest.Wait(ctx, 10*time.Second); err != nil {
+					return nil, err
+				}
+				fallthrough
+			case "http://quick.test/robots.txt":
+				return tegenaria.NewResponse(r, 404, nil, nil), nil
+			case "http://quick.test/":
+				first = time.Since(began)
+			}
+			return tegenaria.NewResponse(r, 200, nil, []byte("x")), nil
+		}, 1}
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
+			for _, url := range []string{"http://slow.test/", "http://quick.test/"} {
+				req <- enginetest.Send(url, tegenaria.RequestWithDownloader("browser"))
+			}
+		}
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}))
+		e.RegisterDownloader("browser", tab)
+		enginetest.MustRun(t, e)
+		if first >= time.Second {
+			t.Errorf("the other page was downloaded after %s", first)
+		}
+	})
+}

@@ -74,11 +74,14 @@ func (f *fetcher) attempt(j *job) error {
 	switch {
 	case f.frontier.Starves(j):
 		return f.refused(j, StageDownload, &refusal{Filtered, pageBudget, IgnoreRequest(pageBudget)})
-	case f.frontier.IsShort(j), !f.enter(j):
+	case f.frontier.IsShort(j), !f.enterEgress(j):
 		return errNotYet
 	}
 	if err := f.obeyRobots(j); err != nil {
 		return err
+	}
+	if f.capacityOf(j) > 0 && !f.enter(j) {
+		return errNotYet
 	}
 	if !j.isInline() {
 		f.watch.Sit(&j.call, pageRow)

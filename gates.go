@@ -44,19 +44,34 @@ func (g *gates) egressOf(j *job) slots.Gate {
 // enter lets a job pass its gates. It returns false if one is closed; then the job keeps its slot and worker, and has to
 // wait in line again.
 func (g *gates) enter(j *job) bool {
-	egress := g.politeness.PerIP > 0 || g.politeness.PerProxy > 0
-	if !egress && len(g.capacities) == 0 || !g.frontier.HasSlot(j) {
+	if g.capacityOf(j) == 0 {
+		return g.enterEgress(j)
+	}
+	if !g.frontier.HasSlot(j) {
 		return true
 	}
-	var all []frontier.Gate
 	name := j.ctx.Request.extras().Downloader
-	if limit := g.capacities[name]; limit > 0 {
-		all = append(all, frontier.Gate{Gate: slots.Gate{Name: capacityGate(name), Limit: limit}, Own: true})
-	}
-	if egress {
+	all := []frontier.Gate{{Gate: slots.Gate{Name: capacityGate(name), Limit: g.capacityOf(j)}, Own: true}}
+	if g.hasEgress() {
 		all = append(all, frontier.Gate{Gate: g.egressOf(j)})
 	}
 	return g.frontier.Enter(j, all...)
+}
+
+// enterEgress is enter without the gate of the job's downloader, which the engine's own request for a robots.txt does
+// not use.
+func (g *gates) enterEgress(j *job) bool {
+	return !g.hasEgress() || !g.frontier.HasSlot(j) || g.frontier.Enter(j, frontier.Gate{Gate: g.egressOf(j)})
+}
+
+func (g *gates) hasEgress() bool { return g.politeness.PerIP > 0 || g.politeness.PerProxy > 0 }
+
+// capacityOf returns how many downloads the job's downloader makes at once, 0 for no bound.
+func (g *gates) capacityOf(j *job) int {
+	if len(g.capacities) == 0 {
+		return 0
+	}
+	return g.capacities[j.ctx.Request.extras().Downloader]
 }
 
 // capacityGate names the gate of the downloaders of that name, in the words of the log.
