@@ -349,7 +349,7 @@ func TestPoisonIsGivenUp(t *testing.T) {
 					t.Errorf("/x was asked for beside %d others, the %d. time", n, i+1)
 				}
 			}
-			if deaths > 0 && strings.Count(logs, `"stage":"open"`) != 1 || !strings.Contains(logs, "/x") {
+			if deaths > 0 && strings.Count(logs, `"msg":"failure when the crawl was opened`) != 1 || !strings.Contains(logs, "/x") {
 				t.Errorf("the log:\n%s", logs)
 			}
 		})
