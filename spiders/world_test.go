@@ -15,10 +15,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
@@ -52,6 +54,9 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	w.log = append(w.log, url)
 	w.mu.Unlock()
+	if r.URL.Path == "/robots.txt" { // all seeds are there when it has come
+		_ = enginetest.Wait(r.Context(), time.Millisecond)
+	}
 	if w.tags != "" {
 		rw.Header().Set("X-Robots-Tag", w.tags)
 	}
