@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,59 +42,62 @@ func stuckCode(stage tegenaria.Stage, s *enginetest.Spider, e *tegenaria.SpiderE
 
 var stuckStages = []tegenaria.Stage{tegenaria.StageParse, tegenaria.StageRequest, tegenaria.StageResponse, tegenaria.StagePipeline}
 
-// A callback that was abandoned and returns after all is an error like any other: once, for everybody. Its ErrorHandlers may send the
-// request again.
+// A request whose callback is given up fails then, once, for everybody but its ErrorHandlers: the callback may be at work on all that
+// they would be given. Nothing comes of it when the callback returns after all.
 func TestAbandonedAndReturned(t *testing.T) {
 	for _, stage := range stuckStages {
 		t.Run(string(stage), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := enginetest.NewSpider("http://a.test/", "http://b.test/")
-				s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-					enginetest.Sleep(3 * time.Second) // the run waits for it
-					req <- tegenaria.NewContext(err.Request)
-				}
-				told, engine := 0, 0
+				told, retried := 0, 0
 				began := time.Now()
+				c := &staging{}
 				w := onePage().Page("http://b.test/", enginetest.After(50*time.Second, enginetest.Text("x"))) // the run is on until then
-				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
-					tegenaria.EngineWithEvents(tegenaria.Events{Error: func(*tegenaria.HandleError) { told++ }}),
-					tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) {
-						engine++
-						if at := time.Since(began); at != 49*time.Second {
-							t.Errorf("the handlers are told after %s", at)
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}), tegenaria.EngineWithPipelines(c),
+					tegenaria.EngineWithEvents(tegenaria.Events{Error: func(herr *tegenaria.HandleError) {
+						if told++; time.Since(began) != 11*time.Second || herr.Response != nil {
+							t.Errorf("told after %s of %+v", time.Since(began), herr)
 						}
-					}))
+					}}),
+					tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) { retried++ }))
 				var calls atomic.Int64
 				stuckCode(stage, s, e, func(url string) error {
 					if url == "http://a.test/" && calls.Add(1) == 1 {
 						enginetest.Sleep(49 * time.Second)
+						return errBroken
 					}
 					return nil
 				})
 				published := e.ErrorChan()
+				for after, unreturned := range map[time.Duration]int{12 * time.Second: 1, 49500 * time.Millisecond: 0} {
+					time.AfterFunc(after, func() {
+						if stats := e.Stats(); stats.Reasons["failed: abandoned"] != 1 || stats.Unreturned != unreturned {
+							t.Errorf("after %s: %+v", after, stats)
+						}
+					})
+				}
 				err := enginetest.Run(t, e)
 				var abandoned *tegenaria.AbandonedError
 				var stopped *tegenaria.StoppedError
 				if !errors.As(err, &abandoned) || errors.As(err, &stopped) {
 					t.Errorf("Run returned %v", err)
 				}
-				herr := s.OnlyError(t)
-				if !errors.As(herr, &abandoned) || abandoned.Stages[stage] != 1 || herr.Stage != stage || herr.Request == nil || herr.CtxId == "" {
-					t.Errorf("ErrorHandler got %+v", herr)
+				var herr *tegenaria.HandleError
+				if got := <-published; !errors.As(got, &herr) || !errors.As(herr, &abandoned) || abandoned.Stages[stage] != 1 || herr.Stage != stage ||
+					herr.Request == nil || herr.CtxId == "" || len(published) != 0 {
+					t.Errorf("ErrorChan: %+v", got)
 				}
 				if stage == tegenaria.StagePipeline && (herr.Item == nil || herr.Item.Item != "item") {
 					t.Errorf("the item is missing: %+v", herr.Item)
 				}
-				if got := <-published; got != error(herr) || told != 1 || engine != 1 || len(published) != 0 {
-					t.Errorf("ErrorChan: %v; Events.Error %d times, the engine's handler %d", got, told, engine)
+				if told != 1 || retried != 0 || len(s.Errors()) != 0 {
+					t.Errorf("Events.Error %d times, handlers %d and %v", told, retried, s.Errors())
 				}
-				// The one that was abandoned, the one that was sent again, and the other page.
-				ended := tegenaria.Failed
-				if stage == tegenaria.StagePipeline {
-					ended = tegenaria.Fetched
-				}
-				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 3 || stats.Outcomes[tegenaria.Fetched] < 2 || stats.Outcomes[ended] == 0 || calls.Load() != 2 {
+				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 2 || stats.Outcomes[tegenaria.Fetched] != 1 || calls.Load() != 1 {
 					t.Errorf("stats %+v, %d calls", stats, calls.Load())
+				}
+				if len(c.staged) != 0 || len(c.committed) != 0 && stage != tegenaria.StagePipeline || len(c.discarded) == 0 {
+					t.Errorf("staged %v, committed %v, discarded %v", c.staged, c.committed, c.discarded)
 				}
 			})
 		})
@@ -101,7 +105,7 @@ func TestAbandonedAndReturned(t *testing.T) {
 }
 
 // A callback that never returns gives back all that its request holds at once: the other requests of its host go on, with one
-// worker, one parser and one place in the slot. When all else is over, the request fails, and what it has staged is discarded.
+// worker, one parser and one place in the slot. The request fails at once, and what it has staged is discarded.
 func TestAbandonedForEver(t *testing.T) {
 	for _, stage := range stuckStages {
 		t.Run(string(stage), func(t *testing.T) {
@@ -109,7 +113,6 @@ func TestAbandonedForEver(t *testing.T) {
 				release := make(chan struct{})
 				s := enginetest.NewSpider("http://a.test/", "http://a.test/1", "http://a.test/2")
 				settled := map[string]string{}
-				var order []string
 				c := &staging{}
 				w := onePage().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
 				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}), tegenaria.EngineWithPipelines(c),
@@ -117,7 +120,6 @@ func TestAbandonedForEver(t *testing.T) {
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}),
 					tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
 						settled[r.Url] = fmt.Sprint(outcome, reason)
-						order = append(order, r.Url)
 					}}))
 				stuckCode(stage, s, e, func(url string) error {
 					if url == "http://a.test/" {
@@ -128,9 +130,9 @@ func TestAbandonedForEver(t *testing.T) {
 				published := e.ErrorChan()
 				began := time.Now()
 				err := enginetest.Run(t, e)
-				enginetest.WantStopped(t, err, "abandoned")
 				var abandoned *tegenaria.AbandonedError
-				if !errors.As(err, &abandoned) || abandoned.Stages[stage] != 1 || time.Since(began) != 11*time.Second {
+				var stopped *tegenaria.StoppedError
+				if !errors.As(err, &abandoned) || errors.As(err, &stopped) || abandoned.Stages[stage] != 1 || time.Since(began) != 11*time.Second {
 					t.Errorf("Run returned %v after %s", err, time.Since(began))
 				}
 				if len(s.Errors()) != 0 {
@@ -140,13 +142,13 @@ func TestAbandonedForEver(t *testing.T) {
 				if got := <-published; !errors.As(got, &herr) || herr.Stage != stage || herr.Request.Url != "http://a.test/" || herr.CtxId == "" || len(published) != 0 {
 					t.Errorf("ErrorChan: %v", got)
 				}
-				if settled["http://a.test/"] != "failedabandoned" || settled["http://a.test/1"] != "fetched" || settled["http://a.test/2"] != "fetched" || order[2] != "http://a.test/" {
-					t.Errorf("settled %v, in the order %v", settled, order)
+				if settled["http://a.test/"] != "failedabandoned" || settled["http://a.test/1"] != "fetched" || settled["http://a.test/2"] != "fetched" {
+					t.Errorf("settled %v", settled)
 				}
 				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 3 || stats.InFlight != 0 || stats.Items != 0 || stats.ItemScraped+stats.ItemFailed > 1 {
 					t.Errorf("stats %+v", stats)
 				}
-				if len(c.staged) != 0 || len(c.committed) != 0 || len(c.discarded) != 1 {
+				if len(c.staged) != 0 || len(c.committed) != 0 || len(c.discarded) != 2 { // at once, and before the end
 					t.Errorf("staged %v, committed %v, discarded %v", c.staged, c.committed, c.discarded)
 				}
 				close(release)
@@ -159,57 +161,70 @@ func TestAbandonedForEver(t *testing.T) {
 	}
 }
 
-// A durable job has the request run again whose code never returned, as a retry: until Limits.Attempts.
+// A durable job has the request run again whose code was given up, not before Limits.Callback has passed once more, below other
+// requests, and each time with another CtxId: until Limits.Attempts.
 func TestAbandonedForEverInADurableJob(t *testing.T) {
 	for _, stage := range stuckStages {
 		t.Run(string(stage), func(t *testing.T) {
 			store := enginetest.NewCrashStore()
-			for attempt := range 4 {
-				synctest.Test(t, func(t *testing.T) {
-					release := make(chan struct{})
-					s := enginetest.NewSpider("http://a.test/", "http://a.test/1")
-					var attempts []int
-					c := &staging{}
-					w := onePage().Page("http://a.test/1", enginetest.Text("x"))
-					e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second, Attempts: 3}), tegenaria.EngineWithPipelines(c),
-						tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store}),
-						tegenaria.EngineWithEvents(tegenaria.Events{RequestStarted: func(r *tegenaria.Request) { attempts = append(attempts, r.Attempt) }}))
-					stuckCode(stage, s, e, func(url string) error {
-						if url == "http://a.test/" {
-							<-release
-						}
-						return nil
-					})
-					err := enginetest.Run(t, e)
-					stats := e.Stats()
-					switch {
-					case attempt == 3:
-						if err != nil || stats.Settled != 0 {
-							t.Errorf("the job is not finished: %v, %+v", err, stats)
-						}
-					case attempt == 2:
-						enginetest.WantStopped(t, err, "abandoned")
-						if stats.Outcomes[tegenaria.GaveUp] != 1 || stats.Pending != 0 {
-							t.Errorf("stats %+v", stats)
-						}
-					default:
-						enginetest.WantStopped(t, err, "abandoned")
-						if stats.Pending != 1 || stats.InFlight != 0 || stats.Retries != 1 {
-							t.Errorf("stats %+v", stats)
-						}
-					}
-					if stage != tegenaria.StageRequest && attempt > 0 && attempt < 3 && fmt.Sprint(attempts) != fmt.Sprint([]int{attempt}) {
-						t.Errorf("run %d: attempts %v", attempt, attempts)
-					}
-					if len(c.staged) != 0 || attempt < 3 && len(c.discarded) != 1 {
-						t.Errorf("run %d: staged %v, discarded %v", attempt, c.staged, c.discarded)
-					}
-					close(release)
-					synctest.Wait()
-				})
-			}
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					ctx := enginetest.Send("http://a.test/")
+					ctx.CtxId = "the user's"
+					req <- ctx
+				}
+				began := time.Now()
+				var mu sync.Mutex // guards what follows
+				var at []time.Duration
+				ids, priorities := map[string]bool{}, []int{}
+				c := &staging{}
+				e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second, Attempts: 3}), tegenaria.EngineWithPipelines(c),
+					tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store}),
+					tegenaria.EngineWithEvents(tegenaria.Events{Error: func(herr *tegenaria.HandleError) {
+						mu.Lock()
+						defer mu.Unlock()
+						ids[herr.CtxId] = true
+						priorities = append(priorities, herr.Request.Priority)
+						at = append(at, time.Since(began))
+					}}))
+				stuckCode(stage, s, e, func(string) error { <-release; return nil })
+				enginetest.WantAbandoned(t, enginetest.Run(t, e))
+				if stats := e.Stats(); stats.Outcomes[tegenaria.GaveUp] != 1 || stats.Reasons["gave-up: abandoned"] != 1 || stats.Pending != 0 || stats.Retries != 2 {
+					t.Errorf("stats %+v", stats)
+				}
+				if want := []time.Duration{11 * time.Second, 32 * time.Second, 53 * time.Second}; !slices.Equal(at, want) {
+					t.Errorf("given up after %v, want %v", at, want)
+				}
+				if len(ids) != 3 || !slices.Equal(priorities, []int{0, -1, -2}) {
+					t.Errorf("CtxIds %v, priorities %v", ids, priorities)
+				}
+				if len(c.staged) != 0 || len(c.committed) != 0 || len(c.discarded) != 6 {
+					t.Errorf("staged %v, committed %v, discarded %v", c.staged, c.committed, c.discarded)
+				}
+				close(release)
+				synctest.Wait()
+			})
 		})
 	}
+}
+
+// A crawl whose callbacks hang one after the other stops before they fill the memory, and counts those that have not returned.
+func TestTooManyAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		s.FeedUrls = many(w, "a.test", 1200)
+		s.Parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}), tegenaria.EngineWithSchedulerNum(10))
+		enginetest.WantStopped(t, enginetest.Run(t, e), "limit: abandoned callbacks")
+		if stats := e.Stats(); stats.Unreturned < 1000 || stats.Unreturned > 1100 || stats.Abandoned[tegenaria.StageParse] != stats.Unreturned {
+			t.Errorf("%d have not returned, %v were given up", stats.Unreturned, stats.Abandoned)
+		}
+		close(release)
+		synctest.Wait()
+	})
 }
 
 // The items of a page whose parser was given up go on: one that fails has its ErrorHandlers, whose requests are accepted.
@@ -239,7 +254,7 @@ func TestItemsOfAnAbandonedParser(t *testing.T) {
 				t.Error("the page is settled while its item moves")
 			}
 		})
-		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		enginetest.Run(t, e)
 		if stats := e.Stats(); w.Count("http://a.test/report") != 1 || stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Failed] != 1 {
 			t.Errorf("stats %+v", stats)
 		}
@@ -267,7 +282,7 @@ func TestAbandonedErrorHandler(t *testing.T) {
 				t.Errorf("ErrorHandler was called %d times, stats %+v", n, stats)
 			}
 			var stopped *tegenaria.StoppedError
-			if errors.As(err, &stopped) == returns {
+			if errors.As(err, &stopped) {
 				t.Errorf("Run returned %v", err)
 			}
 			enginetest.Sleep(2 * time.Hour)
@@ -292,38 +307,9 @@ func TestAbandonedErrorHandlerOfAnItem(t *testing.T) {
 			tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) { enginetest.Sleep(3 * time.Second) }),
 			tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return io.ErrUnexpectedEOF }}))
 		enginetest.Run(t, e)
-		if stats := e.Stats(); stats.Abandoned[tegenaria.StageError] != 1 || told.Load() != 0 || stats.ItemFailed != 1 || stats.Outcomes[tegenaria.Fetched] != 2 {
+		if stats := e.Stats(); stats.Abandoned[tegenaria.StageError] != 1 || told.Load() != 0 || stats.ItemFailed != 1 || stats.Outcomes[tegenaria.Fetched] != 1 || stats.Reasons["failed: abandoned"] != 1 {
 			t.Errorf("the spider was told %d times, %+v", told.Load(), stats)
 		}
-	})
-}
-
-// What an ErrorHandler of a callback that has returned after all does not keep a crawl from stopping.
-func TestStopWhileAnAbandonedCallbackIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
-		s.Parse = parserOf(func(*tegenaria.Context) error { enginetest.Sleep(20 * time.Second); return nil })
-		telling := make(chan struct{})
-		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { close(telling); <-release }
-		w := onePage().Page("http://b.test/", enginetest.After(time.Minute, enginetest.Text("x")))
-		e := enginetest.NewEngine(w, s, tegenaria.EngineWithGrace(2*time.Second), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
-		result := make(chan error, 1)
-		go func() { result <- enginetest.Run(t, e) }()
-		<-telling
-		began := time.Now()
-		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("Stop took %s", took)
-		}
-		enginetest.WantStopped(t, <-result, "stopped")
-		if stats := e.Stats(); !e.Idle() || stats.InFlight != 0 || stats.Pending != 2 {
-			t.Errorf("stats %+v", stats)
-		}
-		close(release)
-		enginetest.Sleep(time.Hour)
 	})
 }
 
@@ -471,8 +457,8 @@ func TestGiveUpLosesARequest(t *testing.T) {
 	})
 }
 
-// What the ErrorHandlers of two abandoned items send unfiltered is two requests.
-func TestUnfilteredOfAbandonedItems(t *testing.T) {
+// What the ErrorHandlers of two failed items send unfiltered is two requests; those of items that were given up are not told.
+func TestUnfilteredOfFailedItems(t *testing.T) {
 	for _, hang := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := onePage().Page("http://a.test/report", enginetest.Text("x")).Page("http://b.test/", enginetest.After(30*time.Second, enginetest.Text("x")))
@@ -496,7 +482,7 @@ func TestUnfilteredOfAbandonedItems(t *testing.T) {
 					return errors.New("fails")
 				}}))
 			enginetest.Run(t, e)
-			if n := w.Count("http://a.test/report"); n != 2 {
+			if n := w.Count("http://a.test/report"); n != map[bool]int{false: 2, true: 0}[hang] {
 				t.Errorf("hang %v: the unfiltered request was sent twice and downloaded %d times: %v", hang, n, e.Stats().Outcomes)
 			}
 			enginetest.Sleep(time.Minute)
@@ -633,7 +619,8 @@ func TestItemRace(t *testing.T) {
 			enginetest.Run(t, e)
 			timer.Stop()
 			st := e.Stats()
-			if st.ItemScraped+st.ItemFailed+st.ItemDropped != 18 || st.InFlight != 0 || st.Outcomes[tegenaria.Fetched] != 7 {
+			if st.ItemScraped+st.ItemFailed+st.ItemDropped != 18 || st.InFlight != 0 || st.Settled != 7 ||
+				(st.Abandoned[tegenaria.StagePipeline] > 0) != (st.Reasons["failed: abandoned"] > 0) {
 				t.Errorf("seed %d: %+v", seed, st)
 			}
 			enginetest.Sleep(time.Minute)

@@ -27,7 +27,8 @@ type Context struct {
 	Item           ItemInterface  // the user's own: the engine neither sets it nor looks at it
 	// cancels the request: before it is sent that of [WithContext] or nil, in a run the engine's
 	Ctx context.Context
-	// names this request in items, errors and committers; a durable cache keeps one that the user has set
+	// names this attempt at the request in items, errors and committers. A durable cache keeps one that the user has
+	// set, for the first attempt
 	CtxId string
 	Error error // why the request failed, once it has; set by the engine
 

@@ -51,29 +51,30 @@ type crawl struct {
 	downloads   downloading
 
 	// Machines, made before the cache begins: the methods of the engine reach them.
-	ledger   *frontier.Ledger
-	frontier *frontier.Frontier[*job]
-	watch    *guard.Watch
-	entries  *guard.Door // of requests and items that are accepted
-	bodies   *fetch.Budget
-	loopback *fetch.Loopback
-	buffer   *buffer.Pool[*itemTask]
-	report   *reporter
-	flights  *flights
-	gates    *gates
-	robots   *robotsgate.Gate[*job]
+	ledger     *frontier.Ledger
+	frontier   *frontier.Frontier[*job]
+	watch      *guard.Watch
+	unreturned *unreturned // of the engine
+	entries    *guard.Door // of requests and items that are accepted
+	bodies     *fetch.Budget
+	loopback   *fetch.Loopback
+	buffer     *buffer.Pool[*itemTask]
+	report     *reporter
+	flights    *flights
+	gates      *gates
+	robots     *robotsgate.Gate[*job]
 
 	// Stations, made when the cache has begun, in this order. Each knows those before it. What leads back is a func
 	// that a machine or an earlier station calls.
-	codec    *codec
-	settler  *settler
-	losses   *losses
-	acceptor *acceptor
-	failures *failures
-	items    *items
-	fetcher  *fetcher
-	pages    *pages
-	start    *starter
+	codec       *codec
+	settler     *settler
+	abandonment *abandonment
+	acceptor    *acceptor
+	failures    *failures
+	items       *items
+	fetcher     *fetcher
+	pages       *pages
+	start       *starter
 }
 
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
@@ -125,9 +126,11 @@ func (c *crawl) run(ctx context.Context) error {
 	c.acceptor.close()
 	c.pages.closeFetches()
 	c.awaitWork()
-	c.losses.end()
 	c.settler.batches.Close()
 	settling.Wait()
+	if err := c.committers.Discard(c.unreturned.staged(true)); err != nil {
+		c.stop.storeFailed(err)
+	}
 	c.settleFinished()
 	over()
 	return c.end(ctx)
@@ -300,7 +303,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	_, memory := c.cache.(*memoryCache)
 	c.settler = &settler{
-		cache: c.cache, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
+		cache: c.cache, codec: c.codec, committers: c.committers, unreturned: c.unreturned, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
 		flights: c.flights,
 		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
 		durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
@@ -308,7 +311,10 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		batches: stage.NewBatcher[settling](settlePause,
 			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
 	}
-	c.losses = &losses{codec: c.codec, ledger: c.ledger, settler: c.settler, report: c.report, attempts: limits.Attempts}
+	c.abandonment = &abandonment{
+		codec: c.codec, bodies: c.bodies, report: c.report, limits: limits, stop: stop, watch: c.watch, unreturned: c.unreturned,
+		durable: state.Durable,
+	}
 	c.acceptor = &acceptor{
 		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch,
 		entries:  c.entries,
@@ -331,7 +337,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	c.items = &items{
 		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries,
-		settler: c.settler, losses: c.losses, failures: c.failures, report: c.report, stop: stop, buffer: c.buffer,
+		settler: c.settler, abandoned: c.abandonment, failures: c.failures, report: c.report, stop: stop, buffer: c.buffer,
 		pipelines: c.pipelines, typeChecks: c.typeChecks,
 	}
 	c.fetcher = &fetcher{
@@ -341,7 +347,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	c.pages = &pages{
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
-		stop: stop, settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items,
+		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
 		fetcher: c.fetcher, parsers: c.parsers,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency),

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +61,6 @@ func (c *crawl) end(ctx context.Context) error {
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause
 	default:
-		// nobody has stopped it: only requests are left whose code has not returned
-		reason = cmp.Or(reason, "abandoned")
 		err = &StoppedError{Reason: reason, Err: c.interrupted(cause)}
 	}
 	closing := c.close(reason)
@@ -86,7 +83,7 @@ func (c *crawl) abandoned() (counts map[Stage]int) {
 
 // isFinished reports whether nothing was left to do.
 func (c *crawl) isFinished() bool {
-	return c.ledger.IsFinished() && !c.stop.failed.Load() && !c.stop.unsown.Load() && (c.losses == nil || !c.losses.left)
+	return c.ledger.IsFinished() && !c.stop.failed.Load() && !c.stop.unsown.Load()
 }
 
 // settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may

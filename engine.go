@@ -30,7 +30,7 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 // was given one, or if the durable job had finished before. Failed requests do not make the run fail, nor do failed
 // parsers unless all have failed, and a stop that finds nothing left to do returns nil too, except by CloseSpider.
 // Otherwise the error is a [*NothingError] (there was no page, or no parser has succeeded), a [*StoppedError] (Stop, a
-// limit, a full queue, CloseSpider, callbacks that have never returned), the cause of ctx's cancellation, or a
+// limit, a full queue, CloseSpider), the cause of ctx's cancellation, or a
 // [*RunError]: all configuration mistakes together, before the first request; a failed start; a failed store. If
 // callbacks were abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
@@ -348,8 +348,9 @@ type SpiderEngine struct {
 	crawl  *crawl   // that is on; nil: none
 	last   *Summary // of the newest run that has ended
 
-	errs report.Subscriptions // of ErrorChan
-	life lifecycle.Machine
+	errs       report.Subscriptions // of ErrorChan
+	life       lifecycle.Machine
+	unreturned unreturned // code that was given up, of all runs
 }
 
 // NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.

@@ -17,9 +17,9 @@ import (
 // RequestStarted is not called for a response without a download, from a middleware or from the engine's own
 // robots.txt.
 //
-// SlowCallback and Abandoned, and RequestSettled for a callback that had not returned when the run ended, are called
-// with a copy of the request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is called
-// last: Run waits up to a second for calls that abandoned callbacks have begun, and makes none after it.
+// SlowCallback and Abandoned, and Error and RequestSettled of a request whose callback was given up, are called with a
+// copy of the request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is called last: Run
+// waits up to a second for calls that abandoned callbacks have begun, and makes none after it.
 type Events struct {
 	Started func(spider SpiderInterface)
 	Paused  func()
@@ -37,7 +37,7 @@ type Events struct {
 	ItemDropped    func(err *HandleError)                            // a pipeline has returned DropItem
 	Error          func(err *HandleError)                            // a failure, before the ErrorHandlers are called
 	SlowCallback   func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
-	// a callback did not return and is no longer waited for
+	// a callback did not return in time and is no longer waited for: its request fails, unless the crawl gives up
 	Abandoned func(stage Stage, r *Request)
 	// no request of a slot starts for more than a minute; once for each block
 	SlotBlocked func(block SlotBlock)

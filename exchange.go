@@ -285,7 +285,14 @@ func (f *fetcher) processResponse(x *exchange) error {
 		}
 		return nil
 	})
-	if err == nil && x.ctx.Response() == nil {
+	if err == guard.ErrGivenUp {
+		return err
+	}
+	resp := x.ctx.Response()
+	if x.file == nil {
+		j.root().keepSpool(resp) // it may be another one
+	}
+	if err == nil && resp == nil {
 		err = x.failure(StageResponse, errNilResponse)
 	}
 	return err
@@ -328,6 +335,7 @@ func keepRequest(ctx *Context, asked *Request, err error) error {
 
 // received counts a response.
 func (f *fetcher) received(j *job, resp *Response) {
+	j.root().keepSpool(resp)
 	j.mu.Lock()
 	j.status = int32(resp.Status)
 	j.mu.Unlock()

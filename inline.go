@@ -221,16 +221,8 @@ func (f *fetcher) turn(j *job) (done func(), err error) {
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
 func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
-	resp, root := j.ctx.Response(), j.root()
-	spooled := resp != nil && resp.isSpooled()
-	switch {
-	case p.endInline(j, j.ctx.Request, resp, outcome, reason):
-		if spooled {
-			root.mu.Lock()
-			root.spooled = append(root.spooled, resp)
-			root.mu.Unlock()
-		}
-	case spooled:
+	resp := j.ctx.Response()
+	if !p.endInline(j, j.ctx.Request, resp, outcome, reason) && resp != nil && resp.isSpooled() {
 		resp.closeSpool()
 	}
 }

@@ -25,17 +25,17 @@ const (
 
 // items takes items from the parsers, through an elastic buffer, and passes each through all pipelines.
 type items struct {
-	spider   SpiderInterface
-	cfg      *config
-	limits   *Limits
-	ledger   *frontier.Ledger
-	watch    *guard.Watch
-	entries  *guard.Door // items are inside while they are added
-	settler  *settler
-	losses   *losses
-	failures *failures
-	report   *reporter
-	stop     *stop
+	spider    SpiderInterface
+	cfg       *config
+	limits    *Limits
+	ledger    *frontier.Ledger
+	watch     *guard.Watch
+	entries   *guard.Door // items are inside while they are added
+	settler   *settler
+	abandoned *abandonment
+	failures  *failures
+	report    *reporter
+	stop      *stop
 
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
@@ -159,7 +159,7 @@ func (s *items) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 // leave follows the pipelines of an item, also where user code has ended the goroutine.
 func (s *items) leave(t *itemTask) {
 	if t.call.GivenUp() {
-		s.returned(t)
+		s.abandoned.unreturned.done(&t.call)
 	} else {
 		s.watch.Leave(&t.call)
 	}
@@ -170,39 +170,19 @@ func (s *items) leave(t *itemTask) {
 // Slow reports that the item's user code has been running for long.
 func (t *itemTask) Slow(at string, took time.Duration) { t.job.call.Owner.Slow(at, took) }
 
-// Abandon reports that the item's user code was given up.
+// Abandon ends the item, and its request: user code of it was given up.
 func (t *itemTask) Abandon(l guard.Loss) {
 	s := t.items
 	t.call.Life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
-	came := t.came // the code may be at work on the item itself
-	s.losses.add(loss{Loss: l, job: t.job, item: &came, told: t.ended, call: &t.call, atEnd: s.stop.work.Err() != nil})
-	s.report.abandoned(Stage(l.At), s.losses.codec.requestOf(&t.job.rec))
+	item := &t.came // the code may be at work on the item itself
+	if t.ended {
+		item = nil
+	}
+	s.abandoned.giveUp(t.job, &t.call, item, l)
 }
 
 var errItemGone = errors.New("the item's pipelines were given up")
-
-// returned goes on with an item whose user code was given up and has returned after all: the item fails, unless it has
-// ended before.
-func (s *items) returned(t *itemTask) {
-	for t.call.GivenUp() {
-		l, ok := s.losses.find(&t.call)
-		if !ok {
-			return
-		}
-		s.watch.Resurrect(&t.call)
-		s.watch.Join(&t.call)
-		if l.atEnd {
-			t.job.leaveUndecided()
-		}
-		if !t.ended {
-			t.ended = true
-			s.done(t, abandonedBy(Stage(l.At), l.TooLate))
-		}
-	}
-	s.watch.Leave(&t.call)
-	s.settler.end(t.job)
-}
 
 // process takes an item through the pipelines.
 func (s *items) process(t *itemTask) error {

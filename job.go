@@ -53,9 +53,10 @@ type job struct {
 
 	mu      sync.Mutex  // guards the fields below
 	counts  *jobCounts  // nil: none
-	spooled []*Response // of its inline requests: their files are removed when it ends
+	spooled []*Response // its own and those of its inline requests: their files are removed when it ends
 	outcome Outcome     // of its request; 0: undecided, it goes back to the cache
 	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
+	givenUp bool        // code of it was: its record alone may be looked at
 	status  int32       // of its response
 	reason  string      // of the outcome
 	retry   *RetryError // it goes back to the cache, to run again
@@ -140,7 +141,7 @@ func (j *job) undecided() bool {
 func (j *job) runAgain(retry *RetryError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.outcome == 0 && !j.sealed {
+	if j.outcome == 0 && !j.sealed && !j.givenUp {
 		j.retry = retry
 	}
 }
@@ -150,6 +151,24 @@ func (j *job) leaveUndecided() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.outcome, j.reason, j.retry, j.sealed = 0, "", nil, true
+}
+
+// giveUp decides the outcome because code of the job was given up, whatever was decided: it goes back to the cache if
+// that is 0, to run again if there is a retry.
+func (j *job) giveUp(outcome Outcome, reason string, retry *RetryError) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.givenUp = true
+	if !j.sealed {
+		j.outcome, j.reason, j.retry, j.sealed = outcome, reason, retry, outcome == 0 && retry == nil
+	}
+}
+
+// isGivenUp reports whether code of the job was given up, and may be at work on all that it was given.
+func (j *job) isGivenUp() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.givenUp
 }
 
 // loseItem notes that an item could not be sent.
@@ -264,13 +283,18 @@ func (j *job) closeRequests() {
 	}
 }
 
+// keepSpool has the file of a response removed when the job ends.
+func (j *job) keepSpool(resp *Response) {
+	if resp == nil || !resp.isSpooled() {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.spooled = append(j.spooled, resp)
+}
+
 // closeSpools removes the files of the job's responses.
 func (j *job) closeSpools() {
-	if j.ctx != nil {
-		if resp := j.ctx.Response(); resp != nil {
-			resp.closeSpool()
-		}
-	}
 	j.mu.Lock()
 	spooled := j.spooled
 	j.mu.Unlock()

@@ -25,8 +25,8 @@ type Limits struct {
 	Attempts  int `json:"attempts"`
 	Pending   int `json:"pending"`    // StartRequest waits while this many requests wait (0: 100,000)
 	URLLength int `json:"url_length"` // longer URLs are filtered, in bytes (0: 16,384)
-	// a callback, or Write of a ResponseWriter, that runs longer is abandoned; waiting for the engine does not count
-	// (0: never)
+	// a callback, or Write of a ResponseWriter, that runs longer is abandoned, and its request fails; waiting for the
+	// engine does not count (0: never)
 	Callback time.Duration `json:"callback"`
 
 	Body  int64 `json:"body"`  // largest body in memory, in bytes (0: 32 MiB)

@@ -13,19 +13,19 @@ import (
 
 // pages takes a page from its slot to the end of its parser, and the pages that its parser fetches inline.
 type pages struct {
-	limits   *Limits
-	frontier *frontier.Frontier[*job]
-	ledger   *frontier.Ledger
-	watch    *guard.Watch
-	flights  *flights
-	report   *reporter
-	stop     *stop
-	settler  *settler
-	losses   *losses
-	acceptor *acceptor
-	failures *failures
-	items    *items
-	fetcher  *fetcher
+	limits    *Limits
+	frontier  *frontier.Frontier[*job]
+	ledger    *frontier.Ledger
+	watch     *guard.Watch
+	flights   *flights
+	report    *reporter
+	stop      *stop
+	settler   *settler
+	abandoned *abandonment
+	acceptor  *acceptor
+	failures  *failures
+	items     *items
+	fetcher   *fetcher
 
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page
@@ -43,8 +43,9 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	defer func() { // also where user code ends this goroutine
 		switch {
 		case err == errInLine:
-		case j.call.GivenUp():
-			p.returned(j)
+		case j.call.GivenUp(): // and has returned after all
+			j.closeRequests()
+			p.abandoned.unreturned.done(&j.call)
 		default:
 			p.watch.Leave(&j.call)
 		}
@@ -61,36 +62,6 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	return nil, stage.ErrDrop // nothing is passed on; the worker calls v.MarkAsProcessed, which ends the job's way
 }
 
-// returned goes on with a job whose user code was given up and has returned after all: its request fails.
-func (p *pages) returned(j *job) {
-	for j.call.GivenUp() {
-		j.closeRequests()
-		l, ok := p.losses.find(&j.call)
-		if !ok {
-			j.closeSpools()
-			return
-		}
-		p.watch.Resurrect(&j.call)
-		at := Stage(l.At)
-		herr := j.failure(at, abandonedBy(at, l.TooLate))
-		_ = j.run(p.watch, StageError, func() error {
-			switch {
-			case l.atEnd || p.stop.work.Err() != nil:
-				j.leaveUndecided()
-			case at == StageError: // the ErrorHandlers themselves have not returned
-				p.report.failed(herr)
-			default:
-				p.failures.handle(j, herr)
-			}
-			j.decide(Failed, "abandoned")
-			j.closeRequests()
-			return nil
-		})
-	}
-	p.watch.Leave(&j.call)
-	p.settler.end(j)
-}
-
 // fetch takes a job to its response, which goes on to its parser if the error is nil: then it holds a place there, and
 // the memory for its page. A job that has failed has its outcome when fetch returns.
 func (p *pages) fetch(v *visit) error {
@@ -101,6 +72,9 @@ func (p *pages) fetch(v *visit) error {
 			j.begin(NewContext(NewRequest("", GET, nil)), v, p.stop.work)
 			p.stop.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
 			return errDecided
+		}
+		if j.rec.Attempt > 0 || ctx.CtxId != "" && p.abandoned.unreturned.has(ctx.CtxId) {
+			ctx.CtxId = "" // code of an earlier attempt may still stage items under the user's
 		}
 		j.begin(ctx, v, p.stop.work)
 	}

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"log/slog"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // pageLoad drives the budget as a crawl does: workers download, wait for the memory of the page, take a place among the parsers, and
@@ -141,13 +143,16 @@ func TestSettledPagesDoNotCount(t *testing.T) {
 
 // A request gives its memory back when code of it is given up, that of an item too: others may wait for that memory for ever.
 func TestLostRequestsHoldNoMemory(t *testing.T) {
-	bodies, ledger := fetch.NewBudget(1000, nil), frontier.NewLedger(int(outcomes))
+	bodies := fetch.NewBudget(1000, nil)
 	p := &pages{fetcher: &fetcher{gates: &gates{bodies: bodies}}}
-	lost := &losses{ledger: ledger, settler: &settler{bodies: bodies, ledger: ledger}}
+	quiet := report.NewLog(report.Options{Slog: slog.New(slog.DiscardHandler)})
+	over := guard.NewDoor()
+	over.Close()
+	a := &abandonment{codec: &codec{}, bodies: bodies, report: &reporter{log: quiet, door: over}, limits: &Limits{},
+		stop: &stop{work: t.Context()}, watch: guard.NewWatch(guard.Config{}), unreturned: new(unreturned)}
 	v := p.newVisit(Record{})
 	v.Add(1200)
-	v.parts.Add() // an item
-	lost.add(loss{job: &v.job, item: &ItemMeta{}, call: new(guard.Call)})
+	a.giveUp(&v.job, new(guard.Call), &ItemMeta{}, guard.Loss{})
 	if used := bodies.Used(); used != 0 {
 		t.Errorf("%d bytes are used", used)
 	}

@@ -50,7 +50,8 @@ type Committer interface {
 	// Prepare makes durable what these ids staged, and returns the checkpoint to store. Its error ends
 	// the run. Calls of one committer do not overlap; those of several run at the same time.
 	Prepare(ctx context.Context, ids []string) (checkpoint []byte, err error)
-	// Discard forgets what id staged: that attempt will run again, or its code has never returned.
+	// Discard forgets what id staged: that attempt will run again, or code of it was given up. It may be called several
+	// times for an id, and for one that has staged nothing. It is never called at the same time as Prepare.
 	Discard(id string)
 }
 

@@ -599,7 +599,7 @@ func TestAbandonedFetchOfAPipeline(t *testing.T) {
 			})))
 		timer := time.AfterFunc(time.Hour, func() { e.Stop(context.Background()) })
 		began := time.Now()
-		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		enginetest.WantAbandoned(t, enginetest.Run(t, e))
 		timer.Stop()
 		if stats := e.Stats(); time.Since(began) != 11*time.Second || stats.Abandoned[tegenaria.StageRequest] != 1 ||
 			stats.Abandoned[tegenaria.StagePipeline] != 1 || stats.InFlight != 0 {

@@ -712,7 +712,7 @@ func TestAbandonedRequestAsksNoMore(t *testing.T) {
 			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
 		timer := time.AfterFunc(time.Hour, func() { e.Stop(context.Background()) })
 		began := time.Now()
-		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		enginetest.WantAbandoned(t, enginetest.Run(t, e))
 		timer.Stop()
 		if took := time.Since(began); took != 11*time.Second || asked.Load() != 2 || w.Count(robotsURL) != 1 {
 			t.Errorf("after %s: robots.txt was begun %d times, %q", took, asked.Load(), w.Urls())

@@ -101,9 +101,9 @@ func (e *SeedError) Error() string {
 }
 
 // StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a
-// full queue, CloseSpider, or because nothing was left but callbacks that had not returned.
+// full queue or CloseSpider.
 type StoppedError struct {
-	Reason string // "stopped", "limit: pages", "queue full", "abandoned", CloseSpider's reason …
+	Reason string // "stopped", "limit: pages", "queue full", CloseSpider's reason …
 	Err    error  // the cause, if there is a typed one
 }
 
@@ -156,9 +156,8 @@ func (e *RunError) Error() string {
 func (e *RunError) Unwrap() error { return e.Err }
 
 // AbandonedError says how many callbacks were abandoned because they did not return in time. Their goroutines run on
-// until they return. The request of such a callback fails when it returns. If it has not returned when nothing else is
-// left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again,
-// as a retry; otherwise it has failed, without its ErrorHandlers.
+// until they return, and have no effect any more. The request of such a callback has failed with the reason "abandoned",
+// without its ErrorHandlers; in a durable job it runs again, as a retry.
 type AbandonedError struct{ Stages map[Stage]int }
 
 // Error lists the stages, each with its number of callbacks.

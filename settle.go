@@ -21,7 +21,9 @@ import (
 // is made when the cache has returned its State.
 type settler struct {
 	cache      CacheInterface
+	codec      *codec
 	committers commit.Parts
+	unreturned *unreturned
 	keepers    commit.Keepers
 	ledger     *frontier.Ledger
 	frontier   *frontier.Frontier[*job]
@@ -56,7 +58,7 @@ type ended struct {
 	ids     []string    // those of what it fetched inline
 	job     *job        // nil: it was let go
 	retry   *RetryError // why it runs again
-	lost    bool        // its code has not returned: what it has staged does not count
+	givenUp bool        // code of it was: what it has staged does not count
 	died    *HandleError
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
@@ -77,14 +79,14 @@ func (s *settler) hurry() { s.batches.Hurry() }
 
 // done ends one part of a job. The last one has the job settled. The caller may hold locks.
 func (s *settler) done(j *job) {
-	if j.parts.Close(s.ledger) {
+	if j.parts.Close() {
 		s.take(s.endOf(j), false)
 	}
 }
 
 // end is done for a caller without locks, which may settle the job itself.
 func (s *settler) end(j *job) {
-	if !j.parts.Close(s.ledger) {
+	if !j.parts.Close() {
 		return
 	}
 	e := s.endOf(j)
@@ -109,11 +111,14 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load(),
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp,
 		counts: j.counted()}
-	if j.ctx != nil {
+	switch {
+	case j.givenUp:
+		e.request, e.id = s.codec.requestOf(&j.rec), j.id
+	case j.ctx != nil:
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
-		e.told = s.report.inDetail(e.request, j.ctx.Response())
+		e.told, e.fields = s.report.inDetail(e.request, j.ctx.Response()), j.fields.Load()
 	}
 	return e
 }
@@ -169,11 +174,14 @@ func (s *settler) settle(todo *settling) {
 		}
 		switch {
 		case len(s.committers) == 0 || e.id == "":
-		case e.Outcome == 0 || e.lost:
+		case e.Outcome == 0 || e.givenUp:
 			discard = append(append(discard, e.id), e.ids...)
 		default:
 			ids = append(append(ids, e.id), e.ids...)
 		}
+	}
+	if len(s.committers) > 0 {
+		discard = append(discard, s.unreturned.staged(false)...)
 	}
 	if s.durable {
 		s.describeSlots(&batch, list, slots)

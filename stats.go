@@ -42,9 +42,10 @@ type Stats struct {
 	// by type and name, "Book.price"; at most 1,000, then "other"; nil: none were counted
 	Fields map[string]FieldStats `json:"fields,omitempty"`
 
-	StartTime time.Time     `json:"start_time"`
-	Elapsed   time.Duration `json:"elapsed"`
-	Abandoned map[Stage]int `json:"abandoned"` // callbacks that were given up
+	StartTime  time.Time     `json:"start_time"`
+	Elapsed    time.Duration `json:"elapsed"`
+	Abandoned  map[Stage]int `json:"abandoned"`  // callbacks that were given up
+	Unreturned int           `json:"unreturned"` // those of them that have not returned yet
 }
 
 // count fills in what the counters count.

@@ -52,26 +52,24 @@ func (v *visit) Slow(at string, took time.Duration) {
 // asAccepted returns a copy of the job's request as it was accepted, see [codec.requestOf].
 func (v *visit) asAccepted() *Request { return v.pages.acceptor.codec.requestOf(&v.rec) }
 
-// Abandon gives back all that the job holds, and reports that its user code was given up.
+// Abandon gives back all that the job holds, and ends it: its user code was given up.
 func (v *visit) Abandon(l guard.Loss) {
 	p, j := v.pages, &v.job
 	j.loan.End()
 	p.fetcher.release(j)
 	p.fetcher.abortRobots(j) // its download of robots.txt may never end
 	p.places.Release(&j.place)
-	r := v.asAccepted()
-	lost := loss{Loss: l, job: j, call: &j.call, atEnd: p.stop.work.Err() != nil}
-	if j.caller != nil { // its caller goes on
-		p.report.abandoned(Stage(l.At), r)
-		p.report.failed(lost.failure(r))
+	if j.isInline() { // its caller goes on
+		at, r := Stage(l.At), v.asAccepted()
+		p.report.abandoned(at, r)
+		p.report.failed(NewError(j.id, abandonedBy(at, l.TooLate), ErrorWithRequest(r), ErrorWithStage(at)))
 		p.dropInline(j)
 		p.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
 		return
 	}
 	p.frontier.GotThrough(func(suspect *job) bool { return suspect == j })
 	p.dropFetches(j)
-	p.losses.add(lost)
-	p.report.abandoned(Stage(l.At), r)
+	p.abandoned.giveUp(j, &j.call, nil, l)
 }
 
 // What the user code of a job calls.

@@ -17,7 +17,7 @@ import (
 
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
-	c = &crawl{cfg: cfg, errs: &e.errs}
+	c = &crawl{cfg: cfg, errs: &e.errs, unreturned: &e.unreturned}
 	c.stop.began = time.Now()
 	c.stop.ending = c.newEnding()
 	if err := guard.Protect(func() error { return c.wire(name) }); err != nil {

@@ -83,8 +83,6 @@ func codeOf(err error) int {
 		return codeBefore
 	case errors.As(err, &broken):
 		return codeBroken
-	case errors.As(err, &stopped) && stopped.Reason == "abandoned":
-		return codeFailed // nobody has stopped it
 	case errors.As(err, &stopped), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && run == nil:
 		return codeStopped
 	}

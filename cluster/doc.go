@@ -122,5 +122,5 @@
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time, or if they lie on two servers.
 //   - With several servers each has its part of Limits.Pages, and what one does not need is not used by the others. Start as many workers as there are
 //     servers at least: with fewer they go from one to the other, and a run in which a callback waits for a host where nobody is ends with an [*AloneError].
-//   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
+//   - A request whose code was given up runs again, by whichever worker has its host then.
 package cluster

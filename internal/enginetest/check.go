@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ func (c *Crawl) check(err error, ended time.Time) {
 	c.checkSnapshot()
 	s := c.engine.Stats()
 	c.checkError(err)
-	c.checkSettled(s, err == nil)
+	finished := err == nil || hasFinished(err)
+	c.checkSettled(s, err == nil, finished)
 	for page := range p.pages {
 		// Nobody foresees what runs too long, nor what the ErrorHandlers do when they are told of it.
 		if p.pages[page].inline || p.limits.Callback > 0 || p.stuck && len(s.Abandoned) > 0 {
@@ -29,8 +31,8 @@ func (c *Crawl) check(err error, ended time.Time) {
 	}
 	c.checkItems(s, err == nil)
 	c.checkCommits(err)
-	if err == nil {
-		if idle := ended.Sub(c.last); idle != 0 && !(p.plain && (p.obey || p.policy.MaxPages > 0)) { // nobody sees what is filtered late then
+	if finished {
+		if idle := ended.Sub(c.last); idle != 0 && len(s.Abandoned) == 0 && !(p.plain && (p.obey || p.policy.MaxPages > 0)) { // nobody sees what is filtered late then
 			c.violation("the crawl ended %s after the last work", idle)
 		}
 		if open := s.Pending + s.Delayed + s.InFlight + s.Items; open != 0 {
@@ -45,7 +47,7 @@ func (c *Crawl) check(err error, ended time.Time) {
 			c.violation("RequestDownloaded is %d, the servers saw %d", s.RequestDownloaded, c.downloads)
 		}
 	}
-	if len(c.closed) != 1 || err == nil && c.closed[0] != "finished" {
+	if len(c.closed) != 1 || finished && c.closed[0] != "finished" {
 		c.violation("Closed was told %q, Run returned %v", c.closed, err)
 	}
 }
@@ -68,9 +70,17 @@ func (c *Crawl) checkError(err error) {
 	default:
 		c.violation("Run returned %v", err)
 	}
-	if err != nil && p.ending == endNone {
+	if err != nil && p.ending == endNone && !hasFinished(err) {
 		c.violation("Run returned %v, and nobody had stopped it", err)
 	}
+}
+
+// hasFinished reports whether a crawl has come to its end but for code that it has left behind.
+func hasFinished(err error) bool {
+	_, left := errors.AsType[*tegenaria.AbandonedError](err)
+	_, stopped := errors.AsType[*tegenaria.StoppedError](err)
+	_, failed := errors.AsType[*tegenaria.RunError](err)
+	return left && !stopped && !failed && !errors.Is(err, errHarnessCancel)
 }
 
 // abandonedStart reports whether nothing but StartRequest was abandoned, which is not told to stop.
@@ -78,19 +88,26 @@ func abandonedStart(err *tegenaria.AbandonedError) bool {
 	return len(err.Stages) == 1 && err.Stages[tegenaria.StageStart] == 1
 }
 
-// checkSettled checks that what was sent has its one end.
-func (c *Crawl) checkSettled(s tegenaria.Stats, finished bool) {
+// checkSettled checks that what was sent has its one end. What code sends after it was given up has none: complete says that there is
+// no such code.
+func (c *Crawl) checkSettled(s tegenaria.Stats, complete, finished bool) {
 	if c.p.plain {
 		return
 	}
 	for serial, what := range c.sent {
 		ends := len(c.settled[serial])
 		// A page that was given up while the cache took the target of its redirect has an end, as has the target.
-		if ends > 1+c.forked[serial] || ends == 0 && finished {
+		if ends > 1+c.forked[serial] || ends == 0 && complete {
 			c.violation("%s has the ends %v after %d redirects", what, c.settled[serial], c.redirected[serial])
 		}
 	}
-	if len(s.Abandoned) > 0 {
+	for serial := range c.told.givenUp {
+		// It was given up for its own sake, not because the crawl gave up: then it has failed, whatever else came of it.
+		if ends := c.settled[serial]; finished && !slices.Contains(ends, "failed abandoned") {
+			c.violation("%s was given up, and has the ends %v", c.sent[serial], ends)
+		}
+	}
+	if len(s.Abandoned) > 0 && !finished {
 		return // what was left behind may be in the middle of it
 	}
 	if int64(c.requestOf) != s.Settled {

@@ -28,11 +28,13 @@ type harnessTold struct {
 	times   map[string]map[harnessAttempt]int // by event
 	errors  map[*tegenaria.HandleError]int
 	started int
-	cut     int // Fetches that failed because the crawl was ending
+	givenUp map[int]bool // requests, by serial number, whose code was given up before anybody had stopped the crawl
+	cut     int          // Fetches that failed because the crawl was ending
 }
 
 func (h *harnessTold) init() {
 	h.times, h.errors = make(map[string]map[harnessAttempt]int), make(map[*tegenaria.HandleError]int)
+	h.givenUp = make(map[int]bool)
 }
 
 // once checks that an event is reported for the first time. Only requests with a serial number can be told apart.
@@ -89,9 +91,14 @@ func (c *Crawl) events() tegenaria.Events {
 		},
 		Abandoned: func(at tegenaria.Stage, r *tegenaria.Request) {
 			c.inTime("Abandoned")
-			if at == tegenaria.StageRedirect && r != nil {
+			if r != nil {
 				c.mu.Lock()
-				c.forked[harnessSerial(r)]++
+				if at == tegenaria.StageRedirect {
+					c.forked[harnessSerial(r)]++
+				}
+				if serial := harnessSerial(r); serial > 0 && !c.stopping {
+					c.told.givenUp[serial] = true
+				}
 				c.mu.Unlock()
 			}
 			c.touch()

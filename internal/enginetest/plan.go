@@ -242,6 +242,9 @@ func (p *Plan) rule(slot string) tegenaria.SlotPolicy {
 
 func (p *Plan) planEnding(r *rand.Rand, chance func(float64) bool, pick func(...time.Duration) time.Duration) {
 	if chance(0.5) {
+		if p.stuck = chance(0.2); p.stuck { // the crawl finishes without them
+			p.limits.Callback = pick(500*time.Millisecond, 5*time.Second, 90*time.Second)
+		}
 		return
 	}
 	p.ending = harnessEnding(1 + r.IntN(int(harnessEndings)-1))

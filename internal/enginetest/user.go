@@ -108,8 +108,9 @@ func (s *harnessSpider) start(ctx context.Context, req chan<- *tegenaria.Context
 		}
 		c.sendTo(req, c.request(l.ref, l, fmt.Sprint("seed ", i)))
 	}
+	stuck := c.p.stuck && c.p.ending != endLimit && c.p.ending != endNone // nobody gives the start up
 	switch {
-	case c.p.stuck && c.p.ending != endLimit && r.IntN(3) == 0: // endless
+	case stuck && r.IntN(3) == 0: // endless
 		c.mu.Lock()
 		c.refused++
 		c.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *harnessSpider) start(ctx context.Context, req chan<- *tegenaria.Context
 			}
 			Wait(context.Background(), time.Second)
 		}
-	case c.p.stuck && c.p.ending != endLimit && r.IntN(3) == 0:
+	case stuck && r.IntN(3) == 0:
 		c.refuse()
 	case r.Float64() < c.p.faulty && !c.p.starter:
 		panic(ErrPlanned)
@@ -195,7 +196,7 @@ func (c *Crawl) noteItem(v *harnessItem, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.items, v.serial)
-	if !c.stopping && c.refused == 0 && c.p.ending == endNone {
+	if !c.stopping && c.refused == 0 && c.p.ending == endNone && c.p.limits.Callback == 0 {
 		c.violationLocked("sending an item: %v", err)
 	}
 }
@@ -266,7 +267,7 @@ func (c *Crawl) fetchOne(ctx *tegenaria.Context, place string, to int) {
 	c.unmark(request) // a Fetch that is tried again settles more than once
 	resp, err := ctx.Fetch(request)
 	c.mu.Lock()
-	excused := c.stopping || c.refused > 0 || c.p.ending != endNone || c.p.policy.MaxPages > 0
+	excused := c.stopping || c.refused > 0 || c.p.ending != endNone || c.p.limits.Callback > 0 || c.p.policy.MaxPages > 0
 	c.mu.Unlock()
 	switch {
 	case err == nil && harnessPageOf(resp.URL) >= 0 && resp.String() != c.p.body(harnessPageOf(resp.URL)):
@@ -285,6 +286,9 @@ func (s *harnessSpider) ErrorHandler(err *tegenaria.HandleError, req chan<- *teg
 			c.violation("an error without a request: %v", err)
 		}
 		return
+	}
+	if _, own := err.Err.(*tegenaria.AbandonedError); own {
+		c.violation("the ErrorHandler was told of code that has not returned: %v", err)
 	}
 	page, attempt, stage := harnessPageOf(err.Request.Url), err.Request.Attempt, string(err.Stage)
 	if stage == "accept" {

@@ -329,6 +329,16 @@ func WantStopped(t testing.TB, err error, reason string) {
 	}
 }
 
+// WantAbandoned checks that a crawl has finished, and says that it has left callbacks behind.
+func WantAbandoned(t testing.TB, err error) {
+	t.Helper()
+	var abandoned *tegenaria.AbandonedError
+	var stopped *tegenaria.StoppedError
+	if !errors.As(err, &abandoned) || errors.As(err, &stopped) {
+		t.Errorf("Run returned %v, want an *AbandonedError alone", err)
+	}
+}
+
 // Send is NewContext(NewRequest(…)) in short.
 func Send(url string, opts ...tegenaria.RequestOption) *tegenaria.Context {
 	return tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil, opts...))

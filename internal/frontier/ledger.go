@@ -15,9 +15,6 @@ import (
 // first three columns or the start has not finished; an item on its way holds its request in flight. When nothing is open any
 // more the crawl is finished: no timer is involved.
 //
-// A request is lost while all that is open of it is user code that was given up. It stays in flight, but nothing waits for it: it
-// counts as nothing where the ledger is asked whether the crawl is finished, drained or idle.
-//
 // Its methods may be called concurrently. A Frontier shares its mutex, since most changes are of both.
 type Ledger struct {
 	Items atomic.Int64 // on their way through the pipelines
@@ -28,7 +25,6 @@ type Ledger struct {
 	pending    int64
 	delayed    int64
 	inFlight   int64
-	lost       int64 // of those in flight
 	starting   bool
 	shared     bool  // requests may come from other programs
 	elsewhere  int64 // about so many requests of the job wait in other programs, or on the way to them
@@ -74,49 +70,15 @@ func (l *Ledger) check() {
 	if l.calmer != nil {
 		l.calmer()
 	}
-	if l.stopping && l.inHand() == 0 {
+	if l.stopping && l.inFlight == 0 {
 		l.stopping = false
 		close(l.drained)
 	}
-	if l.starting || l.closed || l.pending+l.delayed+l.inHand() > 0 || l.shared && l.lost == 0 {
+	if l.starting || l.closed || l.pending+l.delayed+l.inFlight > 0 || l.shared {
 		return
 	}
 	l.closed = true
 	close(l.finished)
-}
-
-// inHand is how many requests in flight are not lost. The caller holds mu.
-func (l *Ledger) inHand() int64 { return l.inFlight - l.lost }
-
-// lose counts a request in flight as lost.
-func (l *Ledger) lose() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lost++
-	l.check()
-}
-
-// find counts a lost request as found, because code of it has returned. It returns false if the crawl has finished or drained: then the
-// request stays lost.
-func (l *Ledger) find() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.finished:
-		return false
-	case <-l.drained:
-		return false
-	default:
-	}
-	l.lost--
-	return true
-}
-
-// EndLost counts so many lost requests as being in hand again, for whoever ends them when the crawl is over.
-func (l *Ledger) EndLost(n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lost -= n
 }
 
 // Over returns channels of which one is closed when nothing is in hand any more and nothing will be: the crawl is finished, or it was
@@ -135,8 +97,7 @@ func (l *Ledger) Stop() {
 	}
 }
 
-// Share says whether requests may come from other programs: then the crawl is not finished. It is nevertheless when only lost requests are
-// left, because other programs can run those again once this one has ended.
+// Share says whether requests may come from other programs: then the crawl is not finished.
 func (l *Ledger) Share(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,11 +264,11 @@ func (l *Ledger) freed() {
 	}
 }
 
-// IsIdle reports whether the start has finished and nothing is in flight but what is lost.
+// IsIdle reports whether the start has finished and nothing is in flight.
 func (l *Ledger) IsIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.inHand() == 0 && !l.starting
+	return l.inFlight == 0 && !l.starting
 }
 
 // IsFinished reports whether there is no open work any more, and none can come from other programs.

@@ -28,24 +28,14 @@ func TestLedgerModel(t *testing.T) {
 		var want Counts
 		var outcomes [4]int64
 		starting, stopped, finished, drained := true, false, false, false
-		lost := int64(0)
 		var room <-chan struct{} // closed when fewer than 5 wait
 		for step := range 200 {
 			n := 1 + r.Int64N(3)
 			outcome := uint8(1 + r.IntN(3))
 			waits := want.Pending + want.Delayed
 			freed := false
-			switch op := r.IntN(13); {
+			switch op := r.IntN(11); {
 			case finished:
-			case op == 11 && want.InFlight > lost:
-				l.lose()
-				lost++
-			case op == 12 && lost > 0:
-				if found := l.find(); found != !drained {
-					t.Fatalf("seed %d, step %d: a lost request is found: %v, drained: %v", seed, step, found, drained)
-				} else if found {
-					lost--
-				}
 			case op <= 1 && step < 120:
 				l.Discover(n)
 				want.Discovered, want.Pending = want.Discovered+n, want.Pending+n
@@ -67,10 +57,10 @@ func TestLedgerModel(t *testing.T) {
 				l.Take()
 				want.Pending, want.InFlight = want.Pending-1, want.InFlight+1
 				freed = true
-			case op == 7 && want.InFlight > lost:
+			case op == 7 && want.InFlight > 0:
 				l.PutBack()
 				want.Pending, want.InFlight = want.Pending+1, want.InFlight-1
-			case op == 8 && want.InFlight > lost:
+			case op == 8 && want.InFlight > 0:
 				l.Settle(outcome, "")
 				want.InFlight, want.Settled = want.InFlight-1, want.Settled+1
 				outcomes[outcome]++
@@ -103,20 +93,17 @@ func TestLedgerModel(t *testing.T) {
 				}
 				room = nil
 			}
-			looked := !starting && want.Pending+want.Delayed+want.InFlight == lost
+			looked := !starting && want.Pending+want.Delayed+want.InFlight == 0
 			finished = finished || looked
 			if isClosed(l.finished) != finished {
 				t.Fatalf("seed %d, step %d: finished is %v, want %v", seed, step, !finished, finished)
 			}
-			drained = drained || stopped && want.InFlight == lost
+			drained = drained || stopped && want.InFlight == 0
 			if isClosed(l.drained) != drained {
 				t.Fatalf("seed %d, step %d: drained is %v, want %v", seed, step, !drained, drained)
 			}
-			if l.IsIdle() != (!starting && want.InFlight == lost) {
-				t.Fatalf("seed %d, step %d: idle is %v, %d in flight, %d lost", seed, step, l.IsIdle(), want.InFlight, lost)
-			}
-			if finished && l.find() {
-				t.Fatalf("seed %d, step %d: a request is found after the end", seed, step)
+			if l.IsIdle() != (!starting && want.InFlight == 0) {
+				t.Fatalf("seed %d, step %d: idle is %v, %d in flight", seed, step, l.IsIdle(), want.InFlight)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	if w == nil || w.grant == nil || f.workers.free == 0 || !f.takes() || !f.mayStart() {
 		return j, false
 	}
-	others := f.ledger.inHand() - int64(f.requeued.count.Load()) - int64(f.suspects.parked) - int64(len(f.suspects.lined))
+	others := f.ledger.inFlight - int64(f.requeued.count.Load()) - int64(f.suspects.parked) - int64(len(f.suspects.lined))
 	if others > f.suspects.beside && now.Before(w.since.Add(suspectPatience)) {
 		return j, false
 	}

@@ -55,13 +55,17 @@ func (w *Watch) Apart(c *Call, at string, code func()) error {
 	if !w.Enter(c, at) {
 		return ErrClosed
 	}
-	a := Go(code)
+	var alive bool // once the code has returned
+	a := Go(func() {
+		code()
+		alive = w.Exit(c)
+	})
 	select {
 	case <-a.Done():
 		switch {
 		case !a.Returned():
 			w.goexit(c)
-		case w.Exit(c):
+		case alive:
 			return nil
 		}
 	case <-left:

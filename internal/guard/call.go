@@ -38,7 +38,7 @@ type Call struct {
 }
 
 // The states of a call, in this order. A piece that begins makes it running, its end makes it idle; a call that is gone stays
-// gone until [Watch.Resurrect].
+// gone.
 const (
 	idle    int32 = iota // no piece is running
 	running              // a piece is
@@ -187,20 +187,12 @@ func (w *Watch) end(c *Call) bool {
 		left = nil
 	}
 	c.mu.Unlock()
-	if left != nil {
-		<-left
+	if left == nil {
+		return true
 	}
-	return left == nil
-}
-
-// Resurrect makes a call that was given up, and whose code has returned after all, ready for another piece. It has to join again. Only
-// the goroutine that ran it may call this.
-func (w *Watch) Resurrect(c *Call) {
-	w.Leave(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.Worker, c.left = stage.Call{}, nil
-	c.state.Store(idle)
+	<-left
+	w.unreturned.Add(-1)
+	return false
 }
 
 // goexit gives up a call whose goroutine ends.
@@ -212,6 +204,7 @@ func (w *Watch) goexit(c *Call) {
 		w.farewell(c)
 	}
 	<-c.whenLeft()
+	w.unreturned.Add(-1)
 }
 
 // Bound gives a running errand a limit, from started on, 0 for none: then it is cancelled. A call that does not return

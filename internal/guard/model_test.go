@@ -418,12 +418,5 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 	if !alive && run(w, c, at, nil, func() { t.Errorf("%s: another piece runs after it was given up", name) }) {
 		t.Errorf("%s: another piece ran", name)
 	}
-	if !alive && time.Since(o.began) < closed {
-		w.Resurrect(c)
-		w.Join(c)
-		if !run(w, c, at, nil, func() {}) && time.Since(o.began) < closed {
-			t.Errorf("%s: its code has returned, and no other piece runs", name)
-		}
-	}
 	return alive
 }

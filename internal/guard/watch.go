@@ -24,8 +24,9 @@ type Watch struct {
 	cfg  Config
 	base time.Time // of its clock
 
-	closed atomic.Bool
-	alarm  atomic.Int64 // when the timer fires, since base; never, if it is not set
+	closed     atomic.Bool
+	unreturned atomic.Int64 // calls that were given up, and whose code has not returned
+	alarm      atomic.Int64 // when the timer fires, since base; never, if it is not set
 
 	rows [][]seat
 
@@ -218,6 +219,7 @@ func (w *Watch) dropRunning(c *Call) bool {
 // drop gives a call up. The caller holds mu, and the call's.
 func (w *Watch) drop(c *Call) {
 	w.leaving++
+	w.unreturned.Add(1)
 	if c.limit == 0 || c.state.Load() != overdue {
 		c.tooLate = nil
 	}
@@ -283,6 +285,9 @@ func (w *Watch) Count(at string) {
 	defer w.mu.Unlock()
 	w.losses[at]++
 }
+
+// Unreturned returns how many calls were given up whose code has not returned.
+func (w *Watch) Unreturned() int { return int(w.unreturned.Load()) }
 
 // Counts returns how many calls were given up, by stage.
 func (w *Watch) Counts() map[string]int {
