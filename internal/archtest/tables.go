@@ -74,6 +74,8 @@ var plan = map[string]floor{
 	"internal/project":     cellar,
 	"internal/project/*":   door, // programs, the templates of projects
 
+	"httpcache/internal/rfc9111": cellar, // for the room httpcache
+
 	"html":     annex,
 	"selector": annex,
 	"links":    annex,
