@@ -102,7 +102,7 @@ func (d Decision) head(a Response) Outcome {
 	return out
 }
 
-// updated returns the chosen entry with the header of a newer answer, and whether it stays in the store (§3, §3.2).
+// updated returns the chosen entry with the header of a newer answer, and what happens to it in the store (§3, §3.2).
 func (d Decision) updated(a Response) (Outcome, Entry) {
 	e := d.stored[d.Entry].updated(a)
 	if parseDirectives(d.request.Header["Cache-Control"]).noStore { // §5.2.1.5

@@ -164,6 +164,12 @@ func TestHead(t *testing.T) {
 			}
 		})
 	}
+	missing := entries[0]
+	missing.Status = 404
+	d = rfc9111.Decide(head, []rfc9111.Entry{missing}, later)
+	if out := d.Answered(answer(200, later)); !slices.Equal(out.Drop, []int{0}) {
+		t.Errorf("a page that is there again: got %+v", out)
+	}
 }
 
 // It fails if a stale response hides an error that no directive permits it to hide, or if an error gets through that one does.

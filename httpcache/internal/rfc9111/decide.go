@@ -123,7 +123,7 @@ func (e Entry) use(r Request, asked directives, now time.Time) Action {
 	stale := age - lifetime
 	validate := Validate
 	if r.Method == http.MethodHead || hasPrecondition(r) {
-		validate = Fetch // the answer would be about a body that the request does not get
+		validate = Fetch // a 304 would not be about the body that is stored
 	}
 	switch {
 	case originOnly(r):

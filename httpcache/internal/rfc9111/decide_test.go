@@ -147,3 +147,16 @@ func TestVariants(t *testing.T) {
 		t.Errorf("of two that match got entry %d, want the newer", d.Entry)
 	}
 }
+
+// BenchmarkDecide is what a hit costs, without the body.
+func BenchmarkDecide(b *testing.B) {
+	r := get("Accept: text/html", "Accept-Language: en, de;q=0.5", "User-Agent: tegenaria")
+	entries := []rfc9111.Entry{stored(b, r, "Cache-Control: public, max-age=600, stale-while-revalidate=60", `ETag: "5f3a"`,
+		"Last-Modified: Thu, 01 Jan 2015 02:00:00 GMT", "Vary: Accept-Language", "Content-Type: text/html", "Server: nginx")}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := rfc9111.Decide(r, entries, t0); d.Action != rfc9111.Serve {
+			b.Fatal(d.Action)
+		}
+	}
+}

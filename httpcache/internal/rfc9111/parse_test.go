@@ -58,8 +58,8 @@ func TestFreshness(t *testing.T) {
 		{"Expires: Thu Jan  1 12:01:00 2026", time.Minute},
 		{"Expires: Thursday, 01-Jan-77 12:01:00 GMT", 0}, // 1977
 		{"Expires: Thu, 01 Jan 9999 12:01:00 GMT", endless},
-		{"Expires: Thu, 01 Jan 2026 2:01:00 GMT", 0},
-		{"Expires: Thursday, 01-Jan-26 2:01:00 GMT", 0},
+		{"Expires: Fri, 02 Jan 2026 2:01:00 GMT", 0},
+		{"Expires: Friday, 02-Jan-26 2:01:00 GMT", 0},
 		{"Expires: Thu, 01 Jan 2026 12:01:00 UTC", 0},
 		{"Expires: Thu, 01 Jan 2026 12:01:00", 0},
 		{"Expires: Thu, 01-Jan-2026 12:01:00 GMT", 0},

@@ -60,11 +60,11 @@ func (e Entry) identifiedBy(a Response) bool {
 	return tag == "" && modified == ""
 }
 
-// contradictedBy reports whether the answer to a HEAD shows that a stored response is out of date (§4.3.5).
+// contradictedBy reports whether an answer to a HEAD with 200 shows that a stored response is out of date (§4.3.5).
 func (e Entry) contradictedBy(a Response) bool {
 	differ := func(own, new string) bool { return own != "" && new != "" && own != new }
 	tag, own := a.etag(), e.etag()
-	return tag != "" && own != "" && !weaklyEqual(tag, own) || differ(e.lastModified(), a.lastModified()) ||
+	return e.Status != a.Status || tag != "" && own != "" && !weaklyEqual(tag, own) || differ(e.lastModified(), a.lastModified()) ||
 		differ(e.Header.Get("Content-Length"), a.Header.Get("Content-Length"))
 }
 
