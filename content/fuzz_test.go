@@ -33,6 +33,7 @@ func FuzzArticle(f *testing.F) {
 		if err != nil {
 			return
 		}
+		conserved(t, "page", doc, a)
 		markdown := a.Markdown()
 		again, err := content.Extract(doc, url)
 		if err != nil || again.Text != a.Text || again.Title != a.Title || again.HTML() != a.HTML() || again.Markdown() != markdown {

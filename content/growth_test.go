@@ -24,6 +24,8 @@ func FuzzGrowth(f *testing.F) {
 				a.Markdown()
 				a.HTML()
 				a.Chunks(100)
+				a.Left()
+				a.Words()
 			}
 		})
 	})

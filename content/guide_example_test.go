@@ -232,3 +232,20 @@ func Example() {
 	// Loom, from source
 	// A loom that you have built yourself is yours, and the other ones are not.
 }
+
+func ExampleArticle_Left() {
+	doc, err := html.Parse([]byte(strings.Replace(paperPage, "a spindle", "a spindle that turns by itself, and what it says of its maker", 1)))
+	if err != nil {
+		panic(err)
+	}
+	article, err := content.Extract(doc, "https://paper.example/loom")
+	if err != nil {
+		panic(err)
+	}
+	for _, part := range article.Left() {
+		if !part.Reason.Unseen() && part.Words > article.Words()/10 {
+			fmt.Printf("%d words are not in the article: %s\n", part.Words, part.Reason)
+		}
+	}
+	// Output: 15 words are not in the article: its class or id names something other than the text
+}

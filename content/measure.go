@@ -154,13 +154,22 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 				in.flags |= hidden
 			}
 		case html.AtomRole:
-			switch string(at.Raw()) {
-			case "main":
+			switch role := at.Raw(); {
+			case string(role) == "main":
 				h |= hintStrong
-			case "navigation", "complementary", "menu", "menubar", "dialog", "alertdialog", "search", "contentinfo", "tablist", "toolbar":
+			case isControl(role):
 				in.flags |= hidden
 			}
 		}
+	}
+	return false
+}
+
+// isControl reports whether a role says that an element is no part of a text.
+func isControl(role []byte) bool {
+	switch string(role) {
+	case "navigation", "complementary", "menu", "menubar", "dialog", "alertdialog", "search", "contentinfo", "tablist", "toolbar":
+		return true
 	}
 	return false
 }

@@ -119,41 +119,44 @@ func (x *extractor) prune(root uint32) {
 			id = x.skip(id)
 			continue
 		}
-		if in.flags&unlikely != 0 || x.isOdd(x.doc.Node(id), in) {
+		n := x.doc.Node(id)
+		switch {
+		case in.flags&unlikely != 0:
 			in.flags |= dropped
+		case !n.IsElement() || in.flags&inCode != 0:
+			continue
+		case n.Is(html.AtomFigcaption) && in.text < 600 || in.hint&hintCaption != 0 && in.text < 300 && in.flags&block != 0:
+			in.flags |= captioned
+		case x.odd(n, in) != "":
+			in.flags |= dropped
+		}
+		if in.flags&dropped != 0 {
 			id = x.skip(id)
 		}
 	}
 }
 
-// isOdd reports whether an element inside of the article is none of its parts.
-func (x *extractor) isOdd(n html.Node, in *info) bool {
-	if !n.IsElement() || in.flags&inCode != 0 {
-		return false
-	}
-	if n.Is(html.AtomFigcaption) && in.text < 600 || in.hint&hintCaption != 0 && in.text < 300 && in.flags&block != 0 {
-		in.flags |= captioned
-		return false
-	}
+// odd says why an element inside of the article is none of its parts; "" if it is one.
+func (x *extractor) odd(n html.Node, in *info) Reason {
 	switch n.Atom() {
 	case html.AtomFooter, html.AtomAside:
-		return true
+		return LeftAside
 	case html.AtomForm, html.AtomFieldset, html.AtomTable, html.AtomUl, html.AtomOl, html.AtomDiv, html.AtomSection, html.AtomHeader:
 	default:
-		return false
+		return ""
 	}
 	if in.hint&(hintBad|hintMeta) != 0 && in.hint&(hintBody|hintStrong) == 0 && in.text < 200 {
-		return true
+		return LeftNamed
 	}
 	if in.flags&tabular != 0 && in.density() < 0.5 || in.commas >= 10 || in.good > x.info[x.root].good/4 || in.good > 200 && in.good > 2*in.bad {
-		return false
+		return ""
 	}
 	good := in.hint&(hintBody|hintStrong) != 0
 	switch {
 	case good && in.density() > 0.5, !good && in.density() > 0.33:
-		return true
+		return LeftLinks
 	case int(in.inputs) > int(in.paragraphs)/3+1:
-		return true
+		return LeftForm
 	}
-	return false
+	return ""
 }

@@ -56,3 +56,17 @@ func F1(p, r float64) float64 {
 	}
 	return 2 * p * r / (p + r)
 }
+
+// Bag compares texts by their words, in any order: how many there are of the text that was wanted, how many of them are not in the text,
+// and how many the text has that were not wanted.
+func Bag(want, got string) (words, lost, added int) {
+	a, b := shingles(want, 1), shingles(got, 1)
+	for k, n := range a {
+		words += n
+		lost += max(0, n-b[k])
+	}
+	for k, n := range b {
+		added += max(0, n-a[k])
+	}
+	return words, lost, added
+}

@@ -57,19 +57,27 @@ func TestRoundTrip(t *testing.T) {
 func TestManualText(t *testing.T) {
 	long := strings.Repeat("some words of a manual ", 30)
 	for name, test := range map[string]struct {
-		page string
-		want bool
+		page           string
+		want, contents bool
 	}{
-		"Sphinx": {"<nav>menu</nav><div class=body><p>" + long + "</div>", true}, "DocBook": {"<div id=docContent><div class=navheader>up</div><p>" + long + "</div>", true},
-		"short": {"<div class=body>some words</div>", false}, "contents": {"<div class=body><a href=x>" + long + "</a> words</div>", false}, "another page": {"<p>" + long, false},
+		"Sphinx":       {"<nav>menu</nav><div class=body><h1>some <b>w</b>ords<a class=headerlink>#</a></h1><p>of a manual " + long + "</div>", true, false},
+		"DocBook":      {"<div id=docContent><div class=navheader>up</div><p>some words of a manual " + long + "</div>", true, false},
+		"Apache":       {"<div id=page-content><p>some words of a manual " + long + "<div id=quickview>x</div><div class='bottomlang x'>y</div></div>", true, false},
+		"AsciiDoc":     {"<div id=header>some words of</div><p>x<div id=content>a manual " + long + "</div>", true, false},
+		"short":        {"<div class=body>some words</div>", false, false},
+		"contents":     {"<div class=body><a href=x>" + long + "</a> some words of a manual</div>", true, true},
+		"another page": {"<p>" + long, false, false}, "not AsciiDoc": {"<div id=content>" + long, false, false},
 	} {
 		doc, err := html.Parse([]byte(test.page))
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := yardstick.ManualText(doc)
-		if test.want && strings.TrimSpace(text) != strings.TrimSpace(long) || !test.want && text != "" {
-			t.Errorf("%s: %q", name, text)
+		if words, lost, added := yardstick.Bag(long+"some words of a manual", text); test.want && (lost != 0 || added != 0) || !test.want && (text != "" || lost != words) {
+			t.Errorf("%s: %d words lost, %d added: %q", name, lost, added, text)
+		}
+		if contents := yardstick.IsContents(doc); contents != test.contents {
+			t.Errorf("%s: a table of contents: %v", name, contents)
 		}
 	}
 }
