@@ -105,6 +105,10 @@ type extractor struct {
 	root         uint32
 	good         int32 // characters that are in no link
 	hasFragments bool  // there are links to places in the page
+	permalinks   int   // headings with a link to themselves
+	slugs        int   // headings with a place that links lead to, or with an id that is made of their words
+	code         int32 // characters of code
+	manual       bool  // a page of documentation, a reference or a list
 	base         *urlx.Base
 	buf          []byte
 }
@@ -118,20 +122,32 @@ func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error
 	if err != nil {
 		return nil, err
 	}
+	page := o.page
+	if page == nil {
+		page = metadata.Extract(doc, docURL, metadata.Charset(o.encoding))
+	}
+	x.manual = x.isManual(page)
 	x.mark()
 	x.rate()
 	top := x.pick()
 	if top == 0 {
 		top = x.body()
 	}
-	x.root = x.join(top)
+	if x.manual {
+		x.root = x.hold(top)
+	} else {
+		x.root = x.join(top)
+	}
 	x.prune(x.root)
+	if !x.manual {
+		x.pruneTitles(x.root)
+	}
 	a := &Article{Node: doc.Node(x.root), x: x}
-	a.Text = string(x.write(a.Node, o, false).out)
+	a.Text = strings.TrimLeft(string(x.write(a.Node, o, false).out), "\n") // the first row of a table may be empty
 	if a.Text == "" {
 		return nil, &NoTextError{docURL, "no element of it has text for readers"}
 	}
-	a.describe(o)
+	a.describe(page)
 	return a, nil
 }
 

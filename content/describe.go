@@ -14,11 +14,7 @@ const (
 )
 
 // describe says what the page says about the article.
-func (a *Article) describe(o *options) {
-	page := o.page
-	if page == nil {
-		page = metadata.Extract(a.x.doc, a.x.docURL, metadata.Charset(o.encoding))
-	}
+func (a *Article) describe(page *metadata.Page) {
 	node := articleNode(page)
 	a.Published = page.Published
 	a.Site = first(page.OpenGraph.Get("og:site_name"), node.Get("publisher.name"), page.Meta.Get("application-name"))

@@ -22,6 +22,7 @@ func FuzzArticle(f *testing.F) {
 	f.Add([]byte(paperPage), uint16(20))
 	f.Add([]byte("<a id=a href=#b>1</a><p id=b><a href=#a>back</a> a note</p>"), uint16(16))
 	f.Add([]byte("<table><tr><th>a<th>b<tr><td rowspan=2>1<td><ul><li>x</ul><tr><td>2</table><pre class='brush: go'>x\n\n`y</pre>"), uint16(0))
+	f.Add([]byte("<table><th><tr><td>0<td>"), uint16(93))
 	f.Add([]byte("\x00\xff<p>\xc3(<blockquote><ol start=7><li><h2>x<br>y</h2>"), uint16(300))
 	f.Fuzz(func(t *testing.T, source []byte, tokens uint16) {
 		doc, err := html.Parse(source)

@@ -134,6 +134,7 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 		return true
 	}
 	var h hint
+	tab := false
 	defer func() { in.hint = h }()
 	for at := n.FirstAttr(); !at.IsZero(); at = at.Next() {
 		switch at.Atom() {
@@ -144,7 +145,9 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 				h |= hintsOf(at.Raw())
 			}
 		case html.AtomHidden:
-			in.flags |= hidden
+			if string(at.Raw()) != "until-found" {
+				in.flags |= hidden
+			}
 		case html.AtomAriaHidden:
 			if string(at.Raw()) == "true" {
 				in.flags |= hidden
@@ -159,8 +162,13 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 				h |= hintStrong
 			case isControl(role):
 				in.flags |= hidden
+			case string(role) == "tabpanel":
+				tab = true
 			}
 		}
+	}
+	if tab { // the parts behind the other tabs are hidden until their tabs are chosen
+		in.flags &^= hidden
 	}
 	return false
 }
@@ -218,6 +226,7 @@ func (x *extractor) element(n html.Node, in *info) {
 		in.images = 1
 	case html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6:
 		in.headings = 1
+		x.countAnchors(n)
 	case html.AtomPre, html.AtomCode:
 		in.flags |= inCode
 	case html.AtomTable:
@@ -276,6 +285,9 @@ func (x *extractor) text(data []byte, in *info) {
 	in.text, in.commas = letters, commas
 	b := &x.info[in.within]
 	b.own += letters
+	if in.flags&inCode != 0 {
+		x.code += letters
+	}
 	if in.flags&inLink != 0 {
 		in.link = letters
 		b.ownLink += letters

@@ -33,11 +33,14 @@ func (x *extractor) isUnlikely(n html.Node, in *info) bool {
 	if in.flags&hidden != 0 {
 		return in.text-in.link < x.good/2
 	}
+	if x.manual {
+		return x.isApart(n, in)
+	}
 	if in.hint&hintBad == 0 || in.flags&(inCode|inTable) != 0 {
 		return false
 	}
 	switch n.Atom() {
-	case html.AtomHtml, html.AtomBody, html.AtomArticle, html.AtomMain, html.AtomA, html.AtomH1:
+	case html.AtomHtml, html.AtomBody, html.AtomArticle, html.AtomMain, html.AtomA, html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6:
 		return false
 	}
 	if in.hint&(hintBody|hintStrong) != 0 && in.hint&(hintComment|hintRelated|hintShare) == 0 {
@@ -126,6 +129,9 @@ func (x *extractor) weight(id uint32) (w float32) {
 		w -= 3
 	case html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6, html.AtomTh:
 		w -= 5
+	}
+	if x.manual {
+		return w
 	}
 	if in.hint&(hintBody|hintStrong) != 0 {
 		w += 25

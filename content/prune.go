@@ -125,7 +125,7 @@ func (x *extractor) prune(root uint32) {
 			in.flags |= dropped
 		case !n.IsElement() || in.flags&inCode != 0:
 			continue
-		case n.Is(html.AtomFigcaption) && in.text < 600 || in.hint&hintCaption != 0 && in.text < 300 && in.flags&block != 0:
+		case n.Is(html.AtomFigcaption) && in.text < 600 || !x.manual && in.hint&hintCaption != 0 && in.text < 300 && in.flags&block != 0:
 			in.flags |= captioned
 		case x.odd(n, in) != "":
 			in.flags |= dropped
@@ -136,8 +136,36 @@ func (x *extractor) prune(root uint32) {
 	}
 }
 
+// pruneTitles drops the headings of parts that were dropped, if their class names another thing than the text.
+func (x *extractor) pruneTitles(root uint32) {
+	for id := root + 1; id < x.info[root].end; id++ {
+		in := &x.info[id]
+		if in.flags&(dead|dropped) != 0 {
+			id = x.skip(id)
+			continue
+		}
+		if in.headings == 0 || in.text == 0 || in.hint&hintBad == 0 {
+			continue
+		}
+		switch n := x.doc.Node(id); n.Atom() {
+		case html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6:
+			next := n.NextSibling()
+			for !next.IsZero() && (x.info[next.ID()].text == 0 || x.info[next.ID()].flags&dead != 0) {
+				next = next.NextSibling()
+			}
+			if next.IsZero() || x.info[next.ID()].flags&dropped != 0 {
+				in.flags |= dropped
+				id = x.skip(id)
+			}
+		}
+	}
+}
+
 // odd says why an element inside of the article is none of its parts; "" if it is one.
 func (x *extractor) odd(n html.Node, in *info) Reason {
+	if x.manual {
+		return x.oddInManual(n, in)
+	}
 	switch n.Atom() {
 	case html.AtomFooter, html.AtomAside:
 		return LeftAside

@@ -229,4 +229,4 @@ func TestManuals(t *testing.T) {
 }
 
 // The bars of TestManuals: percent, percent, pages.
-const mostLost, mostAdded, mostPoor = 6.5, 0.1, 420
+const mostLost, mostAdded, mostPoor = 0.7, 0.3, 2 // a list of links alone, and one with lists of questions, which nothing shows to be documentation
