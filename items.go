@@ -223,7 +223,8 @@ func (s *items) done(t *itemTask, err error) {
 		scraped := s.report.counters.Scraped.Add(1)
 		s.report.countForJob(t.job, func(c *jobCounts) { c.scraped++ })
 		if s.report.log.HasDebug() {
-			s.report.log.Item(itemScraped, "", fmt.Sprintf("%T", t.meta.Item), urlOf(t.job.ctx.Request))
+			r, _ := s.pageOf(t.job)
+			s.report.log.Item(itemScraped, "", fmt.Sprintf("%T", t.meta.Item), urlOf(r))
 		}
 		if f := s.cfg.events.ItemScraped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(t.meta) }) })
@@ -237,8 +238,9 @@ func (s *items) done(t *itemTask, err error) {
 		t.job.leaveUndecided()
 		return
 	}
-	herr := NewError(t.meta.CtxId, err, ErrorWithRequest(t.job.ctx.Request), ErrorWithResponse(t.job.ctx.Response()),
-		ErrorWithItem(t.meta), ErrorWithStage(StagePipeline))
+	r, resp := s.pageOf(t.job)
+	herr := NewError(t.meta.CtxId, err, ErrorWithRequest(r), ErrorWithResponse(resp), ErrorWithItem(t.meta),
+		ErrorWithStage(StagePipeline))
 	if drop, ok := errors.AsType[*dropItemError](err); ok {
 		why := *herr
 		if why.Err = drop.reason; why.Err == nil {
@@ -258,8 +260,18 @@ func (s *items) done(t *itemTask, err error) {
 	s.report.lostItem(t.job, itemFailed, herr)
 	s.tell(t, StageError, func() {
 		s.report.failed(herr)
-		s.failures.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
+		failed := &failedRequest{request: r, depth: t.job.rec.Depth, attempt: t.job.rec.Attempt}
+		s.failures.tellHandlers(t.job, failed, &t.call, herr)
 	})
+}
+
+// pageOf returns request and response of the page of an item: the request as it was accepted alone, if code of the page
+// was given up and may be at work on them.
+func (s *items) pageOf(j *job) (*Request, *Response) {
+	if j.isGivenUp() {
+		return s.abandoned.codec.requestOf(&j.rec), nil
+	}
+	return j.ctx.Request, j.ctx.Response()
 }
 
 // tell runs an event handler or ErrorHandlers at an item's end.
