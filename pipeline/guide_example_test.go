@@ -129,6 +129,7 @@ func ExampleNearDuplicates() {
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("news", tegenaria.Handle(parse), "https://news.example/1")),
 		near(""),
+		tegenaria.EngineWithItemConcurrency(1), // the pages come in the order in which they are found
 		tegenaria.EngineWithQuiet(),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 		tegenaria.EngineWithDownloader(tegenaria.DownloaderFunc(func(_ context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {

@@ -60,13 +60,7 @@ func killedSpider(name, site string) tegenaria.SpiderInterface {
 		return s
 	case "feed":
 		s := spiders.NewFeed("test", func(_ context.Context, entry *records.Entry, out *tegenaria.Output[thing]) error {
-			if err := out.Item(thing{entry.Title}); err != nil {
-				return err
-			}
-			if entry.Title == fmt.Sprint(killEntries-1) {
-				return tegenaria.CloseSpider("all entries have come")
-			}
-			return nil
+			return out.Item(thing{entry.Title})
 		}, site+"/feed")
 		s.Every = time.Millisecond
 		return s
@@ -82,8 +76,15 @@ func killed() error {
 	if err != nil {
 		return err
 	}
-	err = tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(*killSpider, *killSite)), tegenaria.EngineWithCache(cache), silent,
-		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(*killFolder, "items.jsonl")))).Execute("test")
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(*killSpider, *killSite)), tegenaria.EngineWithCache(cache), silent,
+		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(*killFolder, "items.jsonl"))))
+	last := fmt.Sprint(killEntries - 1)
+	tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(item *tegenaria.ItemMeta) {
+		if *killSpider == "feed" && item.Item == (thing{last}) { // or else the feed is asked for again and again
+			go engine.Stop(context.Background())
+		}
+	}})(engine)
+	err = engine.Execute("test")
 	if stopped := (*tegenaria.StoppedError)(nil); errors.As(err, &stopped) {
 		err = nil
 	}
