@@ -32,7 +32,7 @@ type abandonment struct {
 // afterwards. item is as it came from its parser; nil: there is none, or its end has been counted.
 func (a *abandonment) giveUp(j *job, call *guard.Call, item *ItemMeta, l guard.Loss) {
 	at, r := Stage(l.At), a.codec.requestOf(&j.rec)
-	a.unreturned.add(call, append([]string{j.id}, j.calls.Names()...))
+	a.unreturned.add(call, j.id)
 	a.bodies.Release(&j.hold) // others may wait for it
 	a.report.abandoned(at, r)
 	err := abandonedBy(at, l.TooLate)
@@ -64,13 +64,24 @@ type unreturned struct {
 	returned []string // of code that has returned since staged was called
 }
 
-func (u *unreturned) add(call *guard.Call, ids []string) {
+func (u *unreturned) add(call *guard.Call, id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.at == nil {
 		u.at = make(map[*guard.Call][]string)
 	}
-	u.at[call] = ids
+	u.at[call] = []string{id}
+}
+
+// also adds the CtxIds of what a request has fetched inline, which are known when it settles.
+func (u *unreturned) also(id string, inline []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for call, ids := range u.at {
+		if ids[0] == id {
+			u.at[call] = append(ids, inline...)
+		}
+	}
 }
 
 // done notes that code has returned.

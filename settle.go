@@ -176,6 +176,9 @@ func (s *settler) settle(todo *settling) {
 		case len(s.committers) == 0 || e.id == "":
 		case e.Outcome == 0 || e.givenUp:
 			discard = append(append(discard, e.id), e.ids...)
+			if e.givenUp {
+				s.unreturned.also(e.id, e.ids)
+			}
 		default:
 			ids = append(append(ids, e.id), e.ids...)
 		}
