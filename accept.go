@@ -229,12 +229,6 @@ func (b *batch) Store() {
 	})
 }
 
-// Fence returns the mark that follows the last request of an inbox.
-func (b *batch) Fence() *Context { return fence }
-
-// ClosedByUser reports a channel that user code has closed.
-func (b *batch) ClosedByUser() { b.acceptor.report.closedByUser(b.from) }
-
 // accepted counts the verdicts on the records of a batch, and adds the records to the frontier.
 func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPerSlot int) {
 	stored := frontier.Stored{Runs: s.runs[:0], Slot: s.records[len(s.records)-1].Slot, Limit: maxPerSlot}

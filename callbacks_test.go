@@ -221,7 +221,7 @@ func TestProcessResponseSendsInOrder(t *testing.T) {
 // User code that closes the channel it sends to, against the rules, is told so. The process lives, and so does
 // the crawl.
 //
-// It fails if inbox.SendFence does not recover, or nobody reports what it found.
+// It fails if sendFence does not recover, or nobody reports what it found.
 func TestUserClosesTheChannel(t *testing.T) {
 	type parts struct {
 		world  *enginetest.World

@@ -152,7 +152,7 @@ func TestFailingEventsDoNotStall(t *testing.T) {
 }
 
 // After a stop nobody received requests: a parser with more than 1,024 of them never returned, and a server
-// that hung hung the stop. Fails if inbox.receive returns once the crawl is refusing, or if crawl.supervise does
+// that hung hung the stop. Fails if requestChannel.receive returns once the crawl is refusing, or if crawl.supervise does
 // not cancel the work when the grace is over.
 func TestStopReceivesAndCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

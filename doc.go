@@ -70,7 +70,7 @@
 // # The life of a request
 //
 //  1. Emit. StartRequest sends a seed, a callback a child: over a channel, or by an Output, which makes no request of a plain
-//     link (starter.receive in start.go, Inbox.receive in internal/inbox, acceptor.follow in
+//     link (starter.accept in start.go, requestChannel.receive in channels.go, acceptor.follow in
 //     references.go).
 //  2. Scope. The acceptor asks whether the request belongs to the crawl (acceptor.record in record.go, scope.check in
 //     accept.go, acceptor.addPlain in references.go).

@@ -197,7 +197,7 @@ func (f *fetcher) askDownloader(x *exchange, started time.Time) error {
 	}
 	var failed error
 	d.CallTaken(nil, func() error {
-		got, err := f.ask(x.job, d, ctx, started)
+		got, err := f.callDownloader(x.job, d, ctx, started)
 		if err != nil {
 			failed = x.failure(StageDownload, err)
 			return err
@@ -212,72 +212,6 @@ func (f *fetcher) askDownloader(x *exchange, started time.Time) error {
 	})
 	return failed
 }
-
-// ask calls a downloader and waits for its one result, which may come after Download has returned. The
-// request's timeout bounds both.
-func (f *fetcher) ask(
-	j *job, d *downloaderModule, ctx *Context, started time.Time,
-) (got *Context, err error) {
-	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
-	own := ctx.Ctx
-	ours := f.downloads.http != nil && d.Downloader == Downloader(f.downloads.http) && f.downloads.layers.top == nil
-	by := d.Downloader
-	if f.downloads.layers.top != nil {
-		by = f.downloads.layers.top
-	}
-	if ours && j.loan == nil {
-		err = guard.Protect(func() error { by.Download(ctx, result); return nil })
-	} else { // user code runs in it
-		theirs := j.theirs
-		if j.theirs = nil; theirs == nil {
-			theirs = new(asking)
-		}
-		theirs.Context, theirs.url = *ctx, ctx.Request.Url
-		theirs.Start(own, result)
-		theirs.Ctx = &theirs.Life
-		limit := time.Duration(0) // the engine's own has a clock
-		if !ours {
-			if j.loan != nil { // in the place of the request's ResponseWriter
-				r := *ctx.Request
-				r.ResponseWriter, theirs.Request = j.loan, &r
-			}
-			if ctx.Request.extras().Timeout >= 0 {
-				limit = ctx.Request.timeoutOrDefault()
-			}
-		}
-		f.watch.Bound(&j.call, theirs, started, limit)
-		defer theirs.Close()
-		if j.caller == nil {
-			err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })
-		} else if err = theirs.Apart(&j.call,
-			func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrGivenUp {
-			err = ErrOutputClosed
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	wait := ctx.Request.timeoutOrDefault() + guard.Farewell
-	got, err = guard.Receive(own, result, started.Add(wait))
-	switch {
-	case err == guard.ErrSilent:
-		err = &NoResultError{wait}
-	case err == nil && got == nil:
-		err = errors.New("the downloader sent a nil Context")
-	}
-	return got, err
-}
-
-// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The
-// downloader may write to it when the engine does not wait for the result any more.
-type asking struct {
-	Context
-	guard.Sender[*Context]
-	url string
-}
-
-// TooLate is the error of a download that takes longer than its request may.
-func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
 
 // answerOf reads from the result of a download what its slot has to know.
 func answerOf(ctx *Context, failed error) (a frontier.Answer) {

@@ -12,7 +12,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/loan"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -114,7 +113,7 @@ func (f *fetcher) refused(j *job, at Stage, no *refusal) error {
 //	                                                the same call                                inlineOnce, robotsgate.Ask
 //	ErrorMiddlewares            yes                 yes                 no                       failures.errorMiddlewares
 //	statistics, page budget     yes                 yes                 no                       begin, received
-//	requests that               accepted            accepted            thrown away              openRequests
+//	requests that               accepted            accepted            thrown away              processResponse
 //	ProcessResponse sends
 //	time limit                  the request's       the request's       15 s with redirects      send
 type exchange struct {
@@ -255,14 +254,18 @@ func (f *fetcher) processResponse(x *exchange) error {
 	if len(mws) == 0 {
 		return nil
 	}
-	requests := x.openRequests(f)
-	err := j.run(f.watch, StageResponse, func() error {
-		defer x.closeRequests() // the job may never come to its parser
+	accepting := f.acceptor
+	if x.file != nil {
+		accepting = nil // the requests that they send would have no parent
+	}
+	requests := j.seldomRequests(accepting)
+	err := j.runLate(f.watch, StageResponse, requests, func() error {
+		defer requests.close()
 		asked := x.ctx.Request
 		for _, m := range slices.Backward(mws) {
 			had := x.file != nil && x.ctx.Response().hasBody()
 			err := guard.Protect(func() error {
-				err := m.ProcessResponse(x.ctx, requests)
+				err := m.ProcessResponse(x.ctx, requests.C)
 				if resp := x.ctx.Response(); had && resp != nil && !resp.hasBody() {
 					x.file.by.Emptied(middlewareName(m))
 				}
@@ -296,26 +299,6 @@ func (f *fetcher) processResponse(x *exchange) error {
 		err = x.failure(StageResponse, errNilResponse)
 	}
 	return err
-}
-
-// openRequests returns the channel for the requests that ProcessResponse sends. Those of a robots.txt are thrown away:
-// they would have no parent.
-func (x *exchange) openRequests(f *fetcher) chan<- *Context {
-	if x.file == nil {
-		return x.job.lateRequests(f.acceptor)
-	}
-	x.file.sent.Init(inbox.Discard[*Context]{Mark: fence}, inboxBuffer)
-	x.file.sent.Start()
-	return x.file.sent.C
-}
-
-// closeRequests waits until all that were sent are taken.
-func (x *exchange) closeRequests() {
-	if x.file == nil {
-		x.job.closeRequests()
-	} else {
-		x.file.sent.Close()
-	}
 }
 
 // middlewareName names a middleware.

@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -104,29 +105,44 @@ func outcomeOf(herr *HandleError) (outcome Outcome, reason string) {
 
 // errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
 func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
-	for i := len(f.errorMWs) - 1; i >= 0; i-- {
-		var next error
-		err := guard.Protect(func() error {
-			next = f.errorMWs[i].ProcessError(j.ctx, herr, j.requests(f.acceptor))
-			guard.Sound(next)
-			return nil
-		})
-		switch {
-		case j.call.GivenUp():
-			return nil
-		case err != nil:
-			herr = j.failure(StageError, err)
-		case next == nil:
-			return nil
-		case next != error(herr):
-			replaced := j.failure(herr.Stage, next)
-			if replaced.Response == nil {
-				replaced.Response = herr.Response
-			}
-			herr = replaced
-		}
+	if len(f.errorMWs) == 0 {
+		return herr
 	}
+	_ = f.acceptor.withRequests(j.emission(), func(requests chan<- *Context) error {
+		for _, m := range slices.Backward(f.errorMWs) {
+			if herr = f.errorMiddleware(m, j, herr, requests); herr == nil {
+				break
+			}
+		}
+		return nil
+	})
 	return herr
+}
+
+// errorMiddleware lets one see a failure. It returns what the next one sees; nil: the failure is none, or the middleware was
+// given up.
+func (f *failures) errorMiddleware(
+	m ErrorMiddleware, j *job, herr *HandleError, requests chan<- *Context,
+) *HandleError {
+	var next error
+	err := guard.Protect(func() error {
+		next = m.ProcessError(j.ctx, herr, requests)
+		guard.Sound(next)
+		return nil
+	})
+	switch {
+	case j.call.GivenUp(), err == nil && next == nil:
+		return nil
+	case err != nil:
+		return j.failure(StageError, err)
+	case next == error(herr):
+		return herr
+	}
+	replaced := j.failure(herr.Stage, next)
+	if replaced.Response == nil {
+		replaced.Response = herr.Response
+	}
+	return replaced
 }
 
 // handle reports a failure to counters, log, events, ErrorChan, the engine's ErrorHandler and
@@ -143,8 +159,6 @@ func failureOf(j *job) *failedRequest {
 
 // tellHandlers calls the ErrorHandlers, in the call by. Requests that they send come from parent.
 func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
-	in := newInbox(f.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
-	defer in.Close()
 	if f.handler != nil && !by.GivenUp() {
 		err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
 		f.handlerPanicked(by, herr, err)
@@ -152,7 +166,10 @@ func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Ca
 	if by.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.C) })
+	from := emission{parent: parent, by: by, failed: failed, why: herr.Err}
+	err := f.acceptor.withRequests(from, func(requests chan<- *Context) error {
+		return guard.Protect(func() error { return f.askErrorHandler(by, herr, requests) })
+	})
 	f.handlerPanicked(by, herr, err)
 }
 

@@ -188,7 +188,6 @@ func (p *pages) inlineFailure(j *job, failed error) (herr *HandleError, err erro
 	}
 	if j.run(p.watch, StageError, func() error {
 		herr = p.failures.errorMiddlewares(j, herr)
-		j.closeRequests()
 		return nil
 	}) != nil {
 		return nil, j.failure(StageError, ErrOutputClosed)

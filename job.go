@@ -11,7 +11,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/loan"
 )
 
@@ -27,8 +26,7 @@ type job struct {
 	claim frontier.Claim[*job] // its slot and its fetch worker
 	hold  fetch.Hold           // its share of Limits.BodiesInFlight
 	call  guard.Call           // the user code it is in
-	inbox *requestInbox        // receives the requests that its user code sends
-	quiet requestInbox         // the first of those that have no receiver at once
+	quiet requestChannel       // the first of its seldomRequests
 
 	// What the exchange keeps.
 	prepared  bool        // it has passed the middlewares
@@ -213,6 +211,11 @@ func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 // run runs user code of the job that the watch keeps an eye on. The error is that of the code, or guard.ErrGivenUp if it
 // was given up, or must not run any more because the crawl gives up.
 func (j *job) run(w *guard.Watch, at Stage, code func() error) error {
+	return j.runLate(w, at, nil, code)
+}
+
+// runLate is run for code that needs late if it does not return soon.
+func (j *job) runLate(w *guard.Watch, at Stage, late guard.Late, code func() error) error {
 	call := &j.call
 	if call.GivenUp() {
 		return guard.ErrGivenUp
@@ -222,65 +225,7 @@ func (j *job) run(w *guard.Watch, at Stage, code func() error) error {
 		defer w.Leave(call)
 	}
 	j.id = j.ctx.CtxId
-	if at == StageResponse && j.inbox != nil {
-		return w.Run(call, string(at), j.inbox, code)
-	}
-	return w.Run(call, string(at), nil, code)
-}
-
-// requestInbox receives requests from user code. It holds the batch that they are accepted with, so that each page
-// makes one object less.
-type requestInbox struct {
-	inbox.Inbox[*Context, *batch]
-	batch batch
-}
-
-func (in *requestInbox) init(to *acceptor, from emission, room int) {
-	in.batch.acceptor, in.batch.from = to, from
-	in.Init(&in.batch, room)
-}
-
-// How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made
-// for each page, of code that seldom sends.
-const inboxBuffer, lateBuffer = 64, 16
-
-// fence follows the last request that was sent: when it arrives, all before it have been accepted.
-var fence = new(Context)
-
-// newInbox makes an inbox that receives.
-func newInbox(to *acceptor, from emission) *requestInbox {
-	in := new(requestInbox)
-	in.init(to, from, inboxBuffer)
-	in.Start()
-	return in
-}
-
-// requests returns the channel that the job's user code sends requests to; to takes them.
-func (j *job) requests(to *acceptor) chan<- *Context {
-	if j.inbox == nil {
-		j.inbox = newInbox(to, j.emission())
-	}
-	return j.inbox.C
-}
-
-// lateRequests is requests for code that seldom sends anything and does not take long: the watch starts the receiver if
-// it does, or else closeRequests receives what there is.
-func (j *job) lateRequests(to *acceptor) chan<- *Context {
-	in := &j.quiet
-	if in.C != nil {
-		in = new(requestInbox) // the watch may still look at the first one
-	}
-	in.init(to, j.emission(), lateBuffer)
-	j.inbox = in
-	return in.C
-}
-
-// closeRequests waits until all requests that the job's user code sent are accepted.
-func (j *job) closeRequests() {
-	if j.inbox != nil {
-		j.inbox.Close()
-		j.inbox = nil
-	}
+	return w.Run(call, string(at), late, code)
 }
 
 // keepSpool has the file of a response removed when the job ends.

@@ -204,19 +204,6 @@ func (o *output) sendRequest(r *Request) bool {
 	return sendTo(o.ctx, o.req, NewContext(r))
 }
 
-// sendTo sends to a channel that is not the engine's.
-func sendTo[T any](ctx context.Context, to chan<- T, v T) bool {
-	if to == nil {
-		return false
-	}
-	select {
-	case to <- v:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (o *output) follow(ref string, opts []RequestOption) bool {
 	resp := o.ctx.Response()
 	r, err := resp.Follow(ref, opts...)

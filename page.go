@@ -6,7 +6,6 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -44,7 +43,6 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 		switch {
 		case err == errInLine:
 		case j.call.GivenUp(): // and has returned after all
-			j.closeRequests()
 			p.abandoned.unreturned.done(&j.call)
 		default:
 			p.watch.Leave(&j.call)
@@ -94,15 +92,8 @@ func (p *pages) fetch(v *visit) error {
 		}
 		return nil
 	}
-	herr, failed := err.(*HandleError)
-	if failed || j.inbox != nil {
-		_ = j.run(p.watch, StageError, func() error {
-			if failed { // or else it has its outcome: a redirect was followed
-				p.failures.fail(j, herr)
-			}
-			j.closeRequests()
-			return nil
-		})
+	if herr, failed := err.(*HandleError); failed { // or else it has its outcome: a redirect was followed
+		_ = j.run(p.watch, StageError, func() error { p.failures.fail(j, herr); return nil })
 	}
 	return errDecided
 }
@@ -136,13 +127,8 @@ func (p *pages) runParser(j *job) {
 	p.report.counters.Read.Add(1)
 	p.report.countForJob(j, func(c *jobCounts) { c.read++ })
 	p.report.leadsOn(j)
-	items, closeItems := p.itemsOf(j, parser)
-	var requests chan<- *Context
-	if items != nil {
-		requests = j.requests(p.acceptor)
-	}
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
-	err = p.callParser(j, parser, items, requests, closeItems)
+	err = p.callParser(j, parser)
 	if j.call.GivenUp() {
 		return
 	}
@@ -159,21 +145,11 @@ func (p *pages) runParser(j *job) {
 		} else {
 			p.failures.fail(j, herr)
 		}
-		j.closeRequests()
 	default:
 		p.report.counters.ParsedPage(url)
 		p.report.countForJob(j, func(c *jobCounts) { c.parsed++ })
 		j.decide(Fetched, "")
 	}
-}
-
-// callParser returns when the parser has, and all that it sent is taken: also where it ends its goroutine.
-func (p *pages) callParser(
-	j *job, parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func(),
-) error {
-	defer j.closeRequests()
-	defer closeItems()
-	return guard.Protect(func() error { return parser(j.ctx, items, requests) })
 }
 
 // parserOf finds the parser of a request: the one it was sent with, the named one, or the spider's.
@@ -187,31 +163,3 @@ func (p *pages) parserOf(r *Request) (Parser, error) {
 	}
 	return parser, nil
 }
-
-// itemsOf makes the channel that a parser sends items to, and the func that waits until all are taken. A
-// parser made by Handle needs none: its Output hands items over directly.
-func (p *pages) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
-	if isHandled(parser) {
-		return nil, func() {}
-	}
-	items := make(chan *ItemMeta)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for item := range items {
-			if item == itemFence {
-				return
-			}
-			p.items.add(j, item)
-		}
-	}()
-	return items, func() {
-		if inbox.SendFence(items, itemFence) {
-			p.report.closedByUser(j.emission())
-		}
-		<-done
-	}
-}
-
-// itemFence follows the last item of a parser.
-var itemFence = new(ItemMeta)

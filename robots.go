@@ -10,7 +10,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -154,8 +153,7 @@ func (f *fetcher) askRobots(j *job) error {
 type fileRequest struct {
 	first bool                 // it does not follow a redirect
 	by    robotsgate.Handiwork // what the middlewares have made of the response
-	sent  inbox.Inbox[*Context, inbox.Discard[*Context]]
-	copy  *Response // of the answer to the first one, for other requests
+	copy  *Response            // of the answer to the first one, for other requests
 }
 
 // send sends a request of the engine's own for a job. Of the middlewares only those see it that ask for such requests.

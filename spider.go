@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
-	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // SpiderInterface defines the first requests of a crawl and the code that reads its pages. The engine recovers panics
@@ -268,23 +267,6 @@ func (s *Spider) mistake() error { return errors.Join(s.mistakes...) }
 
 func (s *Spider) mistaken(format string, args ...any) {
 	s.mistakes = append(s.mistakes, fmt.Errorf("NewSpiderOf(%q): "+format, slices.Concat([]any{s.name}, args)...))
-}
-
-// emitTo returns a func that sends requests to a channel, and the one that ends it: that waits for those that are being
-// sent.
-func emitTo(ctx context.Context, req chan<- *Context) (emit func(*Request) error, end func()) {
-	door := guard.NewDoor()
-	emit = func(r *Request) error {
-		if !door.Enter() {
-			return ErrOutputClosed
-		}
-		defer door.Leave()
-		if !sendTo(ctx, req, NewContext(r)) {
-			return context.Cause(ctx)
-		}
-		return nil
-	}
-	return emit, func() { <-door.Close() }
 }
 
 type namedParser struct {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 )
 
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
@@ -52,34 +51,21 @@ func (s *starter) begin(elsewhere bool) {
 		s.end()
 		return
 	}
-	seeds := make(chan *Context)
-	// until the fence; a start that was given up keeps it until it returns
-	received := guard.Go(func() { s.receive(seeds) })
 	guard.Go(func() { // run waits for gone
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
-			if inbox.SendFence(seeds, fence) {
-				s.report.closedByUser(emission{})
-			}
-			<-received.Done()
 			if s.watch.Exit(&s.call) {
 				s.finish(err)
 				s.end()
 			}
 		}()
-		err = s.send(seeds)
+		err = s.send()
 	})
 }
 
-// send calls the user's code.
-func (s *starter) send(seeds chan<- *Context) error {
-	err := guard.Protect(func() error {
-		if starter, ok := s.spider.(Starter); ok {
-			return starter.Start(s.stop.intake, seeds)
-		}
-		s.spider.StartRequest(seeds)
-		return nil
-	})
+// send sends the seeds.
+func (s *starter) send() error {
+	err := s.callStart()
 	if isA[*PanicError](err) {
 		s.failures.handleOutside(NewError("", err, ErrorWithStage(StageStart)))
 		if _, ok := s.spider.(Starter); !ok {
@@ -89,26 +75,24 @@ func (s *starter) send(seeds chan<- *Context) error {
 	return err
 }
 
-// receive accepts seeds while there is room: they alone feel backpressure.
-func (s *starter) receive(seeds <-chan *Context) {
-	for {
-		for {
-			room := s.ledger.Room(s.pending)
-			if room == nil || s.stop.refusing.Load() {
-				break
-			}
-			select {
-			case <-room:
-			case <-s.stop.ending.Asked():
-			}
-		}
-		ctx, open := <-seeds
-		if !open || ctx == fence {
+// awaitRoom waits until a seed may be accepted: they alone feel backpressure.
+func (s *starter) awaitRoom() {
+	for !s.stop.refusing.Load() {
+		room := s.ledger.Room(s.pending)
+		if room == nil {
 			return
 		}
-		if !s.call.GivenUp() {
-			s.acceptor.accept(emission{}, ctx)
+		select {
+		case <-room:
+		case <-s.stop.ending.Asked():
 		}
+	}
+}
+
+// accept accepts a seed, unless the start was given up.
+func (s *starter) accept(ctx *Context) {
+	if !s.call.GivenUp() {
+		s.acceptor.accept(emission{}, ctx)
 	}
 }
 

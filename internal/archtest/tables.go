@@ -56,7 +56,6 @@ var plan = map[string]floor{
 	"internal/wire":        cellar,
 	"internal/filelock":    cellar,
 	"internal/guard":       cellar,
-	"internal/inbox":       cellar,
 	"internal/loan":        cellar,
 	"internal/httpx":       cellar,
 	"internal/cookiejar":   cellar,
@@ -158,6 +157,5 @@ var goroutines = map[string]string{
 	"stage/pool.go":                "crew.serve waits for the workers that were not given up",
 	"internal/guard/apart.go":      "whoever waits for Done, or for a Door; code that was given up is left behind",
 	"engine.go":                    "the loop of Crawl, which receives the result",
-	"internal/inbox/inbox.go":      "Inbox.Close",
-	"page.go":                      "the func that itemsOf returns",
+	"channels.go":                  "requestChannel.close",
 }
