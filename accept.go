@@ -23,8 +23,8 @@ type acceptor struct {
 	codec    *codec
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
-	watch    *guard.Watch // of the callbacks whose references are held back
-	entries  *guard.Door  // of requests and items
+	watch    *guard.Watch    // of the callbacks whose references are held back
+	entries  *guard.InFlight // of requests and items
 	loopback *fetch.Loopback
 	settler  *settler
 	report   *reporter

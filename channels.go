@@ -245,7 +245,7 @@ func (f *fetcher) callDownloader(
 	if err != nil {
 		return nil, err
 	}
-	wait := ctx.Request.timeoutOrDefault() + guard.Farewell
+	wait := ctx.Request.timeoutOrDefault() + guard.CancelGrace
 	got, err = guard.Receive(own, result, started.Add(wait))
 	switch {
 	case err == guard.ErrSilent:
@@ -270,18 +270,18 @@ func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: 
 // emitTo returns a func that sends requests to a channel, and the one that ends it: that waits for those that are being
 // sent.
 func emitTo(ctx context.Context, req chan<- *Context) (emit func(*Request) error, end func()) {
-	door := guard.NewDoor()
+	sends := guard.NewInFlight()
 	emit = func(r *Request) error {
-		if !door.Enter() {
+		if !sends.Enter() {
 			return ErrOutputClosed
 		}
-		defer door.Leave()
+		defer sends.Leave()
 		if !sendTo(ctx, req, NewContext(r)) {
 			return context.Cause(ctx)
 		}
 		return nil
 	}
-	return emit, func() { <-door.Close() }
+	return emit, func() { <-sends.Close() }
 }
 
 // sendTo sends to the channel of a Parser, a Start or an ErrorHandler that is made of a func. It returns false if ctx ends

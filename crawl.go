@@ -54,8 +54,8 @@ type crawl struct {
 	ledger     *frontier.Ledger
 	frontier   *frontier.Frontier[*job]
 	watch      *guard.Watch
-	unreturned *unreturned // of the engine
-	entries    *guard.Door // of requests and items that are accepted
+	unreturned *unreturned     // of the engine
+	entries    *guard.InFlight // of requests and items that are accepted
 	bodies     *fetch.Budget
 	loopback   *fetch.Loopback
 	buffer     *buffer.Pool[*itemTask]
@@ -151,8 +151,8 @@ func (c *crawl) awaitWork() {
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
-	// The frontier's claims say how many fetch, and the places of pages how many parse; a parser that waits in Fetch
-	// lends its place. There is a worker for each of them, and one to wait for the next request.
+	// The frontier's claims say how many fetch, and the permits to parse how many do; a parser that waits in Fetch
+	// yields its permit. There is a worker for each of them, and one to wait for the next request.
 	return c.stop.stageError(stage.Pull(c.stop.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
 }
 
@@ -200,10 +200,10 @@ func (c *crawl) wireMachines() (err error) {
 	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
-		log: report.NewLog(cfg.log), events: cfg.events, door: guard.NewDoor(),
+		log: report.NewLog(cfg.log), events: cfg.events, told: guard.NewInFlight(),
 	}
 	c.watch = guard.NewWatch(c.watchConfig())
-	c.entries = guard.NewDoor()
+	c.entries = guard.NewInFlight()
 	c.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
 	c.loopback = &fetch.Loopback{Denied: cfg.Politeness.DenyLoopback}
 	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
@@ -237,7 +237,7 @@ func (c *crawl) watchConfig() guard.Config {
 		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
 		Overdue: func() { c.acceptor.handOverPages() },
 		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
-		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.ItemConcurrency},
+		Pools:   []int{pagePool: c.pageWorkers(), itemPool: c.cfg.ItemConcurrency},
 	}
 }
 
@@ -350,8 +350,8 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
 		fetcher: c.fetcher, parsers: c.parsers,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
-		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
-		inline: frontier.NewInline[*job](c.ledger, maxNesting),
+		permits: frontier.NewParsePermits(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
+		inline:  frontier.NewInline[*job](c.ledger, maxNesting),
 	}
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger,

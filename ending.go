@@ -17,7 +17,7 @@ import (
 // newEnding makes what ends the crawl. The funcs are called once the crawl is made.
 func (c *crawl) newEnding() *lifecycle.Ending {
 	return lifecycle.NewEnding(lifecycle.Steps{
-		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, Farewell: guard.Farewell, Now: c.stop.now, Over: errGraceOver,
+		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, CancelGrace: guard.CancelGrace, Now: c.stop.now, Over: errGraceOver,
 		Told: func(reason string, insisted bool) {
 			if (insisted || strings.HasPrefix(reason, "limit: ")) && c.shared != nil {
 				c.shared.Stopped(reason)

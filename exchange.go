@@ -83,7 +83,7 @@ func (f *fetcher) attempt(j *job) error {
 		return errNotYet
 	}
 	if !j.isInline() {
-		f.watch.Sit(&j.call, pageRow)
+		f.watch.JoinPool(&j.call, pagePool)
 	}
 	return f.exchange(exchange{job: j, ctx: j.ctx})
 }

@@ -36,15 +36,15 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	defer p.leave(call)
 	p.frontier.BeginFetch(of)
 	if !of.ofItem() {
-		p.places.Lend(&root.place)
+		p.permits.Yield(&root.permit)
 	}
 	resp, err := p.inlineChain(caller, call, r)
 	if !of.ofItem() {
-		if gone := p.places.Reclaim(root.ctx, &root.place); gone != nil && err == nil {
+		if gone := p.permits.Reacquire(root.ctx, &root.permit); gone != nil && err == nil {
 			err = NewError(caller.CtxId, gone, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
 	}
-	if gone := p.reclaimSlot(of); gone != nil && err == nil {
+	if gone := p.reacquireSlot(of); gone != nil && err == nil {
 		err = NewError(caller.CtxId, gone, ErrorWithRequest(r), ErrorWithStage(StageRequest))
 	}
 	return resp, err
@@ -274,13 +274,13 @@ func (p *pages) dropFetches(j *job) {
 	}
 }
 
-// reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
-func (p *pages) reclaimSlot(j *job) error {
+// reacquireSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
+func (p *pages) reacquireSlot(j *job) error {
 	if !p.frontier.EndFetch(j) {
 		return nil
 	}
 	defer p.fetcher.inLine(j)()
 	p.watch.Pause(&j.call)
 	defer p.watch.Resume(&j.call)
-	return p.frontier.ReclaimSlot(j.ctx, j)
+	return p.frontier.ReacquireSlot(j.ctx, j)
 }

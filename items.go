@@ -30,7 +30,7 @@ type items struct {
 	limits    *Limits
 	ledger    *frontier.Ledger
 	watch     *guard.Watch
-	entries   *guard.Door // items are inside while they are added
+	entries   *guard.InFlight // items are inside while they are added
 	settler   *settler
 	abandoned *abandonment
 	failures  *failures
@@ -137,7 +137,7 @@ func (s *items) put(j *job, t *itemTask) error {
 func (s *items) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	call := &t.call
 	call.Worker = stage.CallOf(worker)
-	s.watch.Sit(call, itemRow)
+	s.watch.JoinPool(call, itemPool)
 	defer s.leave(t)
 	err := s.watch.Run(call, string(StagePipeline), nil, func() error {
 		t.started.Store(true)

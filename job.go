@@ -43,7 +43,7 @@ type job struct {
 	// Inline requests.
 	inCall *frontier.Call[*job] // that an inline request belongs to
 	calls  frontier.Calls[*job] // for which the job stays open
-	place  frontier.Place       // among the parsers, which is lent while they wait
+	permit frontier.ParsePermit // to parse, which is yielded while they wait
 
 	fields atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
 	died   *HandleError                     // it is given up because the process died with it too often
@@ -250,8 +250,8 @@ func (j *job) closeSpools() {
 
 // The rows of the watch.
 const (
-	pageRow = iota
-	itemRow
+	pagePool = iota
+	itemPool
 )
 
 // emission says that a request comes from the job's own callback.

@@ -29,7 +29,7 @@ type pages struct {
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page
 	queries *page.Queries
-	places  *frontier.Parsers
+	permits *frontier.ParsePermits
 	inline  *frontier.Inline[*job] // those that wait for a call of Fetch
 }
 
@@ -55,12 +55,12 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	p.fetcher.release(j)
 	if err == nil {
 		_ = j.run(p.watch, StageParse, func() error { p.runParser(j); return nil })
-		p.places.Release(&j.place)
+		p.permits.Release(&j.permit)
 	}
 	return nil, stage.ErrDrop // nothing is passed on; the worker calls v.MarkAsProcessed, which ends the job's way
 }
 
-// fetch takes a job to its response, which goes on to its parser if the error is nil: then it holds a place there, and
+// fetch takes a job to its response, which goes on to its parser if the error is nil: then it holds a permit to parse, and
 // the memory for its page. A job that has failed has its outcome when fetch returns.
 func (p *pages) fetch(v *visit) error {
 	j := &v.job
@@ -87,7 +87,7 @@ func (p *pages) fetch(v *visit) error {
 	case err == errInLine || err == guard.ErrGivenUp:
 		return err
 	case err == nil && j.undecided():
-		if p.reserve(j) != nil || p.places.Acquire(p.stop.work, &j.place) != nil {
+		if p.reserve(j) != nil || p.permits.Acquire(p.stop.work, &j.permit) != nil {
 			return errDecided // the crawl gives up: the job goes back to the cache
 		}
 		return nil

@@ -62,15 +62,15 @@ func (p *pageLoad) page(rng *rand.Rand) error {
 	if err := grow(rng.Int64N(pagesMade)); err != nil {
 		return err
 	}
-	if err := c.pages.places.Acquire(c.stop.work, &j.place); err != nil {
+	if err := c.pages.permits.Acquire(c.stop.work, &j.permit); err != nil {
 		return err
 	}
-	defer c.pages.places.Release(&j.place)
+	defer c.pages.permits.Release(&j.permit)
 	if p.busy && rng.IntN(3) == 0 { // a Fetch
-		c.pages.places.Lend(&j.place)
+		c.pages.permits.Yield(&j.permit)
 		pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 		j.Add(10)
-		return c.pages.places.Reclaim(c.stop.work, &j.place)
+		return c.pages.permits.Reacquire(c.stop.work, &j.permit)
 	}
 	pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 	return nil
@@ -81,7 +81,7 @@ func (p *pageLoad) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	c := &crawl{stop: stop{work: work, began: time.Now()}}
 	c.fetcher = &fetcher{gates: &gates{bodies: fetch.NewBudget(pagesBound, nil)}}
-	c.pages = &pages{stop: &c.stop, fetcher: c.fetcher, places: frontier.NewParsers(parsers, workers)}
+	c.pages = &pages{stop: &c.stop, fetcher: c.fetcher, permits: frontier.NewParsePermits(parsers, workers)}
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -100,7 +100,7 @@ func (p *pageLoad) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 	wg.Wait()
 	cancel(nil)
-	free, lent := c.pages.places.Count()
+	free, lent := c.pages.permits.Count()
 	if c.fetcher.bodies.Used() != 0 || c.fetcher.bodies.Waits() != 0 || lent != 0 || free != parsers {
 		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.fetcher.bodies.Used(), c.fetcher.bodies.Waits(), lent, free, parsers)
 	}
@@ -146,9 +146,9 @@ func TestLostRequestsHoldNoMemory(t *testing.T) {
 	bodies := fetch.NewBudget(1000, nil)
 	p := &pages{fetcher: &fetcher{gates: &gates{bodies: bodies}}}
 	quiet := report.NewLog(report.Options{Slog: slog.New(slog.DiscardHandler)})
-	over := guard.NewDoor()
+	over := guard.NewInFlight()
 	over.Close()
-	a := &abandonment{codec: &codec{}, bodies: bodies, report: &reporter{log: quiet, door: over}, limits: &Limits{},
+	a := &abandonment{codec: &codec{}, bodies: bodies, report: &reporter{log: quiet, told: over}, limits: &Limits{},
 		stop: &stop{work: t.Context()}, watch: guard.NewWatch(guard.Config{}), unreturned: new(unreturned)}
 	v := p.newVisit(Record{})
 	v.Add(1200)

@@ -24,7 +24,7 @@ type references struct {
 // handOverPages has all pages hand over the references they hold back. References that they are given after
 // hungry was set, and which this call does not find, they hand over themselves.
 func (a *acceptor) handOverPages() {
-	a.watch.Each(pageRow, func(call *guard.Call) { call.Owner.(sink).handOver() })
+	a.watch.Each(pagePool, func(call *guard.Call) { call.Owner.(sink).handOver() })
 }
 
 // handOverPage gives the cache references that are held back.

@@ -44,7 +44,7 @@ type reporter struct {
 	forJob   jobTotals         // of requests that have settled
 	events   Events
 
-	door    *guard.Door           // calls of Events are inside; none begins once it is closed
+	told    *guard.InFlight       // calls of Events; none begins once it is closed
 	crowded sync.Map              // slots whose requests are refused, and whose warning is in the log
 	state   atomic.Pointer[State] // of the cache; nil before it has begun
 	shared  atomic.Int64          // pages that all runs of a shared job have read, once it is finished
@@ -52,10 +52,10 @@ type reporter struct {
 
 // event calls a func of Events, unless the run is over.
 func (rp *reporter) event(f func()) {
-	if !rp.door.Enter() {
+	if !rp.told.Enter() {
 		return
 	}
-	defer rp.door.Leave()
+	defer rp.told.Leave()
 	rp.call(f)
 }
 
@@ -71,10 +71,10 @@ func (rp *reporter) call(f func()) {
 
 // failed counts, logs and publishes a failure, unless the run is over.
 func (rp *reporter) failed(herr *HandleError) {
-	if !rp.door.Enter() {
+	if !rp.told.Enter() {
 		return
 	}
-	defer rp.door.Leave()
+	defer rp.told.Leave()
 	errs := rp.counters.Errors.Add(1)
 	fields := rp.fieldsOf(herr)
 	cause, text := causeOf(herr)
@@ -199,10 +199,10 @@ func (rp *reporter) settled(r *Request, outcome Outcome, reason string) {
 
 // settledAs reports the end of a request. f is what the log says of it; nil: there is no response.
 func (rp *reporter) settledAs(r *Request, f *report.Fields, outcome Outcome, reason string) {
-	if !rp.tellsSettled() || !rp.door.Enter() {
+	if !rp.tellsSettled() || !rp.told.Enter() {
 		return
 	}
-	defer rp.door.Leave()
+	defer rp.told.Leave()
 	if rp.isEmpty() {
 		rp.noPages.Ended(rawURL(r), outcome, reason, rp.wired)
 	}
@@ -222,20 +222,20 @@ func (rp *reporter) settledAs(r *Request, f *report.Fields, outcome Outcome, rea
 // seedRefused warns of a seed that is not crawled although nothing has failed: the user wants it, after all.
 func (rp *reporter) seedRefused(r *Request, outcome Outcome, reason string) {
 	kind := outcome.String() + ": " + reason
-	if r == nil || !rp.refused.Add(report.Failure{Cause: kind}) || !rp.door.Enter() {
+	if r == nil || !rp.refused.Add(report.Failure{Cause: kind}) || !rp.told.Enter() {
 		return
 	}
-	defer rp.door.Leave()
+	defer rp.told.Leave()
 	seed := SeedError{Outcome: outcome, Reason: reason, Remedy: report.Remedy(outcome.String(), reason)}
 	rp.log.Lines([]report.Line{{Warn: true, Text: "this seed was not crawled: " + seed.Error(), URL: urlOf(r)}})
 }
 
 // slow reports a callback that has been running for a minute.
 func (rp *reporter) slow(at Stage, r *Request, took time.Duration) {
-	if !rp.door.Enter() {
+	if !rp.told.Enter() {
 		return
 	}
-	defer rp.door.Leave()
+	defer rp.told.Leave()
 	rp.log.Slow(string(at), urlOf(r), took)
 	if f := rp.events.SlowCallback; f != nil {
 		rp.call(func() { f(at, r, took) })
@@ -285,7 +285,7 @@ func (rp *reporter) notice(err error) {
 
 // close ends the calls of Events, and waits for those that callbacks which were given up have begun. A func of Events
 // that does not return is left behind with its callback.
-func (rp *reporter) close() { guard.Await(rp.door.Close()) }
+func (rp *reporter) close() { guard.Await(rp.told.Close()) }
 
 // outsider is user code that belongs to no job: that of the start, of parts that are opened or closed, and of the
 // ErrorHandlers of a request that was not accepted.

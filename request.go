@@ -211,7 +211,7 @@ func (r *Request) timeoutOrDefault() time.Duration {
 	case timeout == 0:
 		return DefaultTimeout
 	case timeout < 0:
-		return 1<<62 - guard.Farewell
+		return 1<<62 - guard.CancelGrace
 	default:
 		return timeout
 	}

@@ -151,9 +151,9 @@ func (f *fetcher) askRobots(j *job) error {
 
 // fileRequest is a request of the engine's own for a robots.txt.
 type fileRequest struct {
-	first bool                 // it does not follow a redirect
-	by    robotsgate.Handiwork // what the middlewares have made of the response
-	copy  *Response            // of the answer to the first one, for other requests
+	first bool                  // it does not follow a redirect
+	by    robotsgate.AnsweredBy // what the middlewares have made of the response
+	copy  *Response             // of the answer to the first one, for other requests
 }
 
 // send sends a request of the engine's own for a job. Of the middlewares only those see it that ask for such requests.

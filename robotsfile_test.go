@@ -299,7 +299,7 @@ func TestStoredRobotsIsObeyed(t *testing.T) {
 }
 
 // An answer by a middleware from which the rules are missing is a failure that names it, and allows nothing. It fails
-// when robotsgate.Handiwork.Check lets every answer pass.
+// when robotsgate.AnsweredBy.Check lets every answer pass.
 func TestRobotsAnswerWithoutBody(t *testing.T) {
 	of := func(resp *tegenaria.Response) func(ctx *tegenaria.Context) error {
 		return func(ctx *tegenaria.Context) error {

@@ -124,8 +124,8 @@ func sharedRun(c *crawl) SharedRun {
 		},
 		Stop: func(reason string) { c.stop.requestStop(reason, nil) },
 		Log: func(warn bool, message string, numbers map[string]any) {
-			if c.report.door.Enter() {
-				defer c.report.door.Leave()
+			if c.report.told.Enter() {
+				defer c.report.told.Leave()
 				c.report.log.Lines([]report.Line{{Warn: warn, Text: message, Numbers: numbers}})
 			}
 		},

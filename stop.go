@@ -74,7 +74,7 @@ func (s *stop) storeFailed(err error) {
 	}
 	s.failed.Store(true)
 	s.ending.Break(&RunError{Op: "store", Err: err})
-	s.ending.Hurry(guard.Farewell)
+	s.ending.Hurry(guard.CancelGrace)
 }
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")

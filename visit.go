@@ -58,7 +58,7 @@ func (v *visit) Abandon(l guard.Loss) {
 	j.loan.End()
 	p.fetcher.release(j)
 	p.fetcher.abortRobots(j) // its download of robots.txt may never end
-	p.places.Release(&j.place)
+	p.permits.Release(&j.permit)
 	if j.isInline() { // its caller goes on
 		at, r := Stage(l.At), v.asAccepted()
 		p.report.abandoned(at, r)
@@ -113,14 +113,14 @@ func (v *visit) lend(ctx *Context, by *guard.Call) {
 	ctx.run = own
 }
 
-// ofItem reports whether the job stands for the pipelines of an item, which have no place among the parsers.
+// ofItem reports whether the job stands for the pipelines of an item, which need no permit to parse.
 func (j *job) ofItem() bool { return j.caller != nil && j.inCall == nil }
 
 func (v *visit) notJSON(url string, err error) {
-	if !v.pages.report.refused.Add(report.Failure{Stage: "json"}) || !v.pages.report.door.Enter() {
+	if !v.pages.report.refused.Add(report.Failure{Stage: "json"}) || !v.pages.report.told.Enter() {
 		return
 	}
-	defer v.pages.report.door.Leave()
+	defer v.pages.report.told.Leave()
 	v.pages.report.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
 		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
 }

@@ -155,7 +155,7 @@ var goroutines = map[string]string{
 	"spidertest/testdownloader.go": "testEnds, which receives the result or fails",
 	"stage/pipeline.go":            "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":                "crew.serve waits for the workers that were not given up",
-	"internal/guard/apart.go":      "whoever waits for Done, or for a Door; code that was given up is left behind",
+	"internal/guard/apart.go":      "whoever waits for Done, or for a InFlight; code that was given up is left behind",
 	"engine.go":                    "the loop of Crawl, which receives the result",
 	"channels.go":                  "requestChannel.close",
 }

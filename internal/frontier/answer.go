@@ -25,7 +25,7 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	defer f.mu.Unlock()
 	c := j.Claim()
 	grant := c.grant
-	c.loan.lose()
+	c.yield.lose()
 	if grant == nil {
 		return false
 	}

@@ -14,13 +14,13 @@
 //	Ledger.Settle     it is counted as settled; or Ledger.PutBack and Added, to run again
 //
 // Beside the queues there is a line at each slot, for a job that must have this very slot (WaitSlot): an inline request, for
-// which a callback waits. Meanwhile the job of that callback lends its own slot (BeginFetch, EndFetch, ReclaimSlot). A request
+// which a callback waits. Meanwhile the job of that callback yields its own slot (BeginFetch, EndFetch, ReacquireSlot). A request
 // that was in flight when the process died is a suspect and runs alone (LineUp).
 //
-// [Parsers] and [Inline] are about the time after a download: the places to parse in, one of which may be lent, and the calls of
+// [ParsePermits] and [Inline] are about the time after a download: the permits to parse, which a page may yield, and the calls of
 // Fetch that a page stays open for, with the inline requests that they wait for.
 //
-// One mutex guards all, the ledger's; Parsers and an Inline have their own. The funcs of [Config] say under which locks they are called.
+// One mutex guards all, the ledger's; ParsePermits and an Inline have their own. The funcs of [Config] say under which locks they are called.
 //
 // In a program it looks like this:
 //

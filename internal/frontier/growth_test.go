@@ -74,7 +74,7 @@ func (w *world) passes(t *testing.T, i int) {
 		if !w.EndFetch(j) {
 			t.Fatal("a job that was taken has no slot")
 		}
-		if err := w.ReclaimSlot(gone, j); err != context.Canceled || w.HasSlot(j) {
+		if err := w.ReacquireSlot(gone, j); err != context.Canceled || w.HasSlot(j) {
 			t.Fatalf("a job that does not wait has its slot again: %v", err)
 		}
 	}

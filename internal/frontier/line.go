@@ -27,7 +27,7 @@ type Claim[J any] struct {
 	// The Frontier's mutex guards the fields below.
 	grant    *slots.Grant // its slot, until the end of the download
 	worker   worker
-	loan     loan        // of its slot
+	yield    slotYield   // of its slot
 	reserved bool        // a page of its slot's budget is kept for it
 	over     bool        // it was settled: no download begins any more
 	suspect  *suspect[J] // its crashes have it run alone; nil: none
@@ -36,13 +36,13 @@ type Claim[J any] struct {
 // hold gives a claim its slot and worker.
 func (c *Claim[J]) hold(grant *slots.Grant, from worker) {
 	c.grant, c.worker = grant, from
-	c.loan.lose()
+	c.yield.lose()
 }
 
 // drop takes slot and worker out of a claim.
 func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
 	grant, from = c.grant, c.worker
-	c.loan.lose()
+	c.yield.lose()
 	c.grant, c.worker = nil, noWorker
 	return grant, from
 }
@@ -103,7 +103,7 @@ func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
 }
 
 // Hold has a slot for a request of somebody else, who sends it: it returns when one could begin. done gives the slot back, and then its
-// delay passes before the next start. A place for a worker is lent for the wait: nobody of here has to end for it.
+// delay passes before the next start. A place for a worker is given for the wait: nobody of here has to end for it.
 func (f *Frontier[J]) Hold(ctx context.Context, slot string) (done func(), err error) {
 	f.mu.Lock()
 	f.workers.inline++
@@ -150,7 +150,7 @@ func (f *Frontier[J]) stand(ctx context.Context, j J, w *waiter) error {
 		return err
 	}
 	c := j.Claim()
-	c.loan.lose()
+	c.yield.lose()
 	f.give(c, w)
 	return nil
 }

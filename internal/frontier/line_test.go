@@ -33,17 +33,17 @@ func (g givenUp) Err() error {
 // What is granted at the moment when a job gives up is given to the next: slot and worker. It fails if one that has given up keeps
 // them.
 func TestGrantComesTooLate(t *testing.T) {
-	for name, wait := range map[string]func(l *lender, ctx context.Context, j *job) error{
-		"slot":       func(l *lender, ctx context.Context, j *job) error { return l.WaitSlot(ctx, j) },
-		"slot again": func(l *lender, ctx context.Context, j *job) error { return l.WaitAgain(ctx, j) },
-		"slot that was lent": func(l *lender, ctx context.Context, j *job) error {
+	for name, wait := range map[string]func(l *yielder, ctx context.Context, j *job) error{
+		"slot":       func(l *yielder, ctx context.Context, j *job) error { return l.WaitSlot(ctx, j) },
+		"slot again": func(l *yielder, ctx context.Context, j *job) error { return l.WaitAgain(ctx, j) },
+		"slot that was yielded": func(l *yielder, ctx context.Context, j *job) error {
 			l.BeginFetch(j)
 			l.EndFetch(j)
-			return l.ReclaimSlot(ctx, j)
+			return l.ReacquireSlot(ctx, j)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lends(t, func(l *lender) {
+			yields(t, func(l *yielder) {
 				j := newInline("a")
 				granted := false
 				err := wait(l, givenUp{context.Background(), func() {
@@ -94,7 +94,7 @@ func TestAnsweredHasNoSlot(t *testing.T) {
 // releases its worker, too, and has another one when the gate opens. It fails if the slot is released first: then the slot is
 // forgotten, and with it the gate.
 func TestWaitAtTheGate(t *testing.T) {
-	lends(t, func(l *lender) {
+	yields(t, func(l *yielder) {
 		if !l.Enter(l.job, gate("address", 1, true)) {
 			l.t.Error("the gate is closed")
 		}

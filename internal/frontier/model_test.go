@@ -357,7 +357,7 @@ func (m *model) fetches(caller *job) {
 			if !m.EndFetch(caller) {
 				return
 			}
-			if err := m.ReclaimSlot(m.t.Context(), caller); err != nil {
+			if err := m.ReacquireSlot(m.t.Context(), caller); err != nil {
 				m.t.Error(err)
 			}
 		})

@@ -185,7 +185,7 @@ func TestSuspectWithoutAWorker(t *testing.T) {
 			w.Release(inline, false)
 			w.ledger.Settle(fetched, "")
 			w.EndFetch(first)
-			fetches <- w.ReclaimSlot(t.Context(), first)
+			fetches <- w.ReacquireSlot(t.Context(), first)
 		}()
 		<-time.NewTimer(time.Hour).C
 		for range 2 {

@@ -29,14 +29,14 @@ func (a *Apart) Done() <-chan struct{} { return a.done }
 // runtime.Goexit.
 func (a *Apart) Returned() bool { return a.returned }
 
-// Await waits for done to be closed, as long as a farewell. It returns false if that was too short.
+// Await waits for done to be closed, as long as a [CancelGrace]. It returns false if that was too short.
 func Await(done <-chan struct{}) bool {
-	bye := time.NewTimer(Farewell)
-	defer bye.Stop()
+	grace := time.NewTimer(CancelGrace)
+	defer grace.Stop()
 	select {
 	case <-done:
 		return true
-	case <-bye.C:
+	case <-grace.C:
 		return false
 	}
 }

@@ -16,8 +16,8 @@ func TestAwait(t *testing.T) {
 		want  bool
 	}{
 		{"at once", 0, 0, true},
-		{"in time", guard.Farewell - 1, guard.Farewell - 1, true},
-		{"too late", guard.Farewell + 1, guard.Farewell, false},
+		{"in time", guard.CancelGrace - 1, guard.CancelGrace - 1, true},
+		{"too late", guard.CancelGrace + 1, guard.CancelGrace, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,8 +17,8 @@ type Call struct {
 	Caller *Call      // the code that this call is made by and for, and that waits for its end; nil: none waits
 	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
 
-	joined bool  // the watch knows it; belongs to the goroutine that runs it
-	seat   *seat // where the watch finds it then; nil: in the ring
+	joined bool      // the watch knows it; belongs to the goroutine that runs it
+	slot   *poolSlot // where the watch finds it then; nil: in the ring
 
 	state atomic.Int32 // written by the holder of mu
 
@@ -29,9 +29,9 @@ type Call struct {
 	waits   int           // how many Pauses are open: while there are any, its clock stands
 	since   time.Time     // when the clock stopped, while it stands
 	limit   time.Duration // see Bound; 0: none
-	tooLate error         // the error when that is over; nil: the errand makes it
+	tooLate error         // the error when that is over; nil: the bounded makes it
 	late    Late          // not started yet, or nil
-	errand  Errand        // nil: none
+	bounded BoundedCall   // nil: none
 	left    chan struct{} // closed when it was given up and its owner has been told; nil before
 
 	prev, next *Call // guarded by the watch
@@ -89,14 +89,14 @@ type Loss struct {
 	TooLate error  // of Bound or Limited, where that limit was over; else nil
 }
 
-// Errand is code that a piece runs with a life of its own, as a download is.
-type Errand interface {
+// BoundedCall is code that a piece runs with a life of its own, as a download is.
+type BoundedCall interface {
 	// TooLate makes the error of a limit that is over.
 	TooLate(limit time.Duration) error
 	// Cancel has the code return. It must not wait.
 	Cancel(cause error)
-	// LetGo is called when the code was given up.
-	LetGo()
+	// Abandoned is called when the code was given up.
+	Abandoned()
 }
 
 // Late is started only for code that does not return at once: a receiver, say, for code that seldom sends.
@@ -105,9 +105,9 @@ type Late interface {
 	Start()
 }
 
-// seat is where the watch finds the call that a worker of a pool is in. It fills a cache line, so that processors do not take it
+// poolSlot is where the watch finds the call of one worker of a pool. It fills a cache line, so that processors do not take it
 // away from each other.
-type seat struct {
+type poolSlot struct {
 	call atomic.Pointer[Call]
 	_    [56]byte
 }
@@ -117,8 +117,8 @@ const (
 	SlowCallback = time.Minute
 	// QuickCallback is how long a callback runs before its Late is started.
 	QuickCallback = time.Millisecond
-	// Farewell is how long a callback whose context was cancelled may take to return.
-	Farewell = time.Second
+	// CancelGrace is how long a callback whose context was cancelled may take to return.
+	CancelGrace = time.Second
 )
 
 // Run runs a piece of a call that has joined, and returns its error. late is started when the code does not return soon, and
@@ -168,7 +168,7 @@ func (w *Watch) begin(c *Call, at string, late Late) bool {
 	}
 	c.at, c.untimed, c.late, c.start = at, slices.Contains(w.cfg.Untimed, at), late, w.now()
 	c.since = c.start // if a piece that has ended left something behind that waits
-	c.limit, c.tooLate, c.errand = 0, nil, nil
+	c.limit, c.tooLate, c.bounded = 0, nil, nil
 	c.state.Store(running)
 	due, ok := w.due(c)
 	c.mu.Unlock()
@@ -201,33 +201,33 @@ func (w *Watch) goexit(c *Call) {
 	lost := w.dropRunning(c)
 	w.mu.Unlock()
 	if lost {
-		w.farewell(c)
+		w.notify(c)
 	}
 	<-c.whenLeft()
 	w.unreturned.Add(-1)
 }
 
-// Bound gives a running errand a limit, from started on, 0 for none: then it is cancelled. A call that does not return
+// Bound gives a running bounded a limit, from started on, 0 for none: then it is cancelled. A call that does not return
 // soon after that is given up.
-func (w *Watch) Bound(c *Call, errand Errand, started time.Time, limit time.Duration) {
-	w.bound(c, errand, started, limit, nil)
+func (w *Watch) Bound(c *Call, bounded BoundedCall, started time.Time, limit time.Duration) {
+	w.bound(c, bounded, started, limit, nil)
 }
 
-// Limited gives a running errand a limit from now on, for a part of it that is user code. tooLate is the error when it is over.
+// Limited gives a running bounded a limit from now on, for a part of it that is user code. tooLate is the error when it is over.
 // The limit 0 takes the limit away.
 func (w *Watch) Limited(c *Call, limit time.Duration, tooLate error) {
 	w.bound(c, nil, w.now(), limit, tooLate)
 }
 
-// bound gives an errand a limit; nil is the one that is running.
-func (w *Watch) bound(c *Call, errand Errand, start time.Time, limit time.Duration, tooLate error) {
+// bound gives an bounded a limit; nil is the one that is running.
+func (w *Watch) bound(c *Call, bounded BoundedCall, start time.Time, limit time.Duration, tooLate error) {
 	c.mu.Lock()
-	if errand == nil {
-		errand = c.errand
+	if bounded == nil {
+		bounded = c.bounded
 	}
-	runs := c.runs() && errand != nil
+	runs := c.runs() && bounded != nil
 	if runs {
-		c.errand, c.start, c.limit, c.tooLate = errand, start, limit, tooLate
+		c.bounded, c.start, c.limit, c.tooLate = bounded, start, limit, tooLate
 		c.state.Store(running)
 	}
 	c.mu.Unlock()
@@ -293,13 +293,13 @@ func (w *Watch) due(c *Call) (time.Time, bool) {
 	case c.late != nil:
 		return c.start.Add(QuickCallback), true
 	case c.limit > 0 && state == overdue:
-		return c.start.Add(c.limit + 2*Farewell), true
+		return c.start.Add(c.limit + 2*CancelGrace), true
 	case c.limit > 0:
 		return c.start.Add(c.limit), true
 	case c.untimed:
 		return time.Time{}, false
 	case state == overdue:
-		return c.start.Add(w.cfg.Limit + Farewell), true
+		return c.start.Add(w.cfg.Limit + CancelGrace), true
 	case c.waits > 0:
 		return time.Time{}, false
 	case w.cfg.Limit > 0 && (state == slow || w.cfg.Limit <= SlowCallback):

@@ -8,12 +8,12 @@
 //
 // The end of a piece makes it idle again. When a call is given up, Abandon has its owner report the loss and give back all that it
 // holds. Nothing waits for the code itself: it goes on in a goroutine on which nothing depends, and [Call.GivenUp] has its
-// values refused. If it returns after all, that goroutine may [Watch.Resurrect] the call.
+// values refused. A goroutine that returns after all learns that from [ErrGivenUp].
 //
 // [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
-// A [Sender] is the part of an [Errand] that all code has in common that sends results, which [Receive] waits for.
-// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, and a [Door] waits for those
-// inside.
+// A [Sender] is the part of an [BoundedCall] that all code has in common that sends results, which [Receive] waits for.
+// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, and an [InFlight]
+// counts calls.
 //
 // A short example, of a plugin that has a second to start:
 //

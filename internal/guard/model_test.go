@@ -32,7 +32,7 @@ func (s *script) MarkAsProcessed() { s.ends.Add(1) }
 // piece is one callback.
 type piece struct {
 	gap      time.Duration // before it
-	errand   bool
+	bounded  bool
 	late     bool
 	parts    []part
 	obeys    time.Duration // how long after it was cancelled it returns; negative: it does not listen
@@ -40,7 +40,7 @@ type piece struct {
 	parallel bool // its waiting is done by another goroutine
 }
 
-// part of a piece: user code runs, or waits for the engine. Each part of an errand has a limit of its own; 0: none.
+// part of a piece: user code runs, or waits for the engine. Each part of an bounded has a limit of its own; 0: none.
 type part struct {
 	waits bool
 	takes time.Duration
@@ -54,7 +54,7 @@ func randomTime(rng *rand.Rand, most time.Duration) time.Duration {
 func randomScript(rng *rand.Rand, name string, longest time.Duration) *script {
 	s := &script{name: name, takes: time.Duration(rng.Int64N(int64(2 * time.Second)))}
 	for range 1 + rng.IntN(4) {
-		p := piece{gap: randomTime(rng, time.Second), errand: rng.IntN(3) == 0, late: rng.IntN(3) == 0, obeys: -1,
+		p := piece{gap: randomTime(rng, time.Second), bounded: rng.IntN(3) == 0, late: rng.IntN(3) == 0, obeys: -1,
 			goexits: rng.IntN(12) == 0, parallel: rng.IntN(2) == 0}
 		if rng.IntN(3) > 0 {
 			p.obeys = randomTime(rng, 3*time.Second)
@@ -66,9 +66,9 @@ func randomScript(rng *rand.Rand, name string, longest time.Duration) *script {
 		for range 1 + rng.IntN(4) {
 			one := part{takes: randomTime(rng, most)}
 			switch {
-			case p.errand && rng.IntN(4) > 0:
+			case p.bounded && rng.IntN(4) > 0:
 				one.limit = randomTime(rng, most)
-			case !p.errand:
+			case !p.bounded:
 				one.waits = rng.IntN(3) == 0
 			}
 			p.parts = append(p.parts, one)
@@ -84,7 +84,7 @@ func randomScript(rng *rand.Rand, name string, longest time.Duration) *script {
 // fate is what becomes of a piece. Times count from the beginning of the test; 0: never.
 type fate struct {
 	slow, cancelled, doomed, end time.Duration
-	why                          string // of the limit because of which an errand was given up
+	why                          string // of the limit because of which an bounded was given up
 	started                      bool   // its Late
 }
 
@@ -94,8 +94,8 @@ func (p *piece) fate(begin, closed, limit time.Duration) (f fate) {
 		f.end += one.takes
 	}
 	f.end += begin
-	if p.errand {
-		p.errandFate(&f, begin, closed)
+	if p.bounded {
+		p.boundedFate(&f, begin, closed)
 	} else {
 		p.timedFate(&f, begin, closed, limit)
 	}
@@ -143,12 +143,12 @@ func (p *piece) timedFate(f *fate, begin, closed, limit time.Duration) {
 	if p.obeys >= 0 {
 		f.end = min(f.end, f.cancelled+p.obeys)
 	}
-	if doomed := f.cancelled + guard.Farewell; doomed < f.end {
+	if doomed := f.cancelled + guard.CancelGrace; doomed < f.end {
 		f.doomed = doomed
 	}
 }
 
-func (p *piece) errandFate(f *fate, begin, closed time.Duration) {
+func (p *piece) boundedFate(f *fate, begin, closed time.Duration) {
 	now := begin
 	for i, one := range p.parts {
 		over, end := now+one.limit, now+one.takes
@@ -164,7 +164,7 @@ func (p *piece) errandFate(f *fate, begin, closed time.Duration) {
 			if i == 0 {
 				why = "over " + one.limit.String()
 			}
-			switch doomed := over + 2*guard.Farewell; {
+			switch doomed := over + 2*guard.CancelGrace; {
 			case doomed < min(end, closed):
 				f.doomed, f.why = doomed, why
 				return
@@ -188,17 +188,17 @@ func (p *piece) run(w *guard.Watch, c *guard.Call, o *owner, got *fate) {
 		end = end.Add(one.takes)
 	}
 	life := &c.Life
-	var e *errand
-	if p.errand {
-		e = &errand{told: func(string, ...any) {}}
+	var e *bounded
+	if p.bounded {
+		e = &bounded{told: func(string, ...any) {}}
 		e.life.Parent = context.Background()
 		life = &e.life
 	}
 	for i, one := range p.parts {
 		switch {
-		case p.errand && i == 0:
+		case p.bounded && i == 0:
 			w.Bound(c, e, time.Now(), one.limit)
-		case p.errand:
+		case p.bounded:
 			w.Limited(c, one.limit, fmt.Errorf("part %d", i))
 		case one.waits:
 			p.wait(w, c, one.takes)
@@ -263,7 +263,7 @@ func modelRound(t *testing.T, rng *rand.Rand) {
 	began := time.Now()
 	var overdue atomic.Int32
 	w := guard.NewWatch(guard.Config{
-		Limit: limit, TooLate: tooLate, Overdue: func() { overdue.Add(1) }, Untimed: []string{"download"}, Rows: []int{1, 3},
+		Limit: limit, TooLate: tooLate, Overdue: func() { overdue.Add(1) }, Untimed: []string{"download"}, Pools: []int{1, 3},
 	})
 	closed := randomTime(rng, 8*time.Minute)
 	var mu sync.Mutex // guards owners and waiting
@@ -278,7 +278,7 @@ func modelRound(t *testing.T, rng *rand.Rand) {
 		mu.Unlock()
 		if worker != nil {
 			c.Worker = stage.CallOf(worker)
-			w.Sit(c, 1)
+			w.JoinPool(c, 1)
 		} else {
 			w.Join(c)
 		}
@@ -323,7 +323,7 @@ func modelRound(t *testing.T, rng *rand.Rand) {
 	for _, o := range owners {
 		doom, _, ended := o.lost()
 		if doom != 0 && !ended {
-			t.Errorf("%q: Wait does not wait for the farewell", o.all())
+			t.Errorf("%q: Wait does not wait until owners are notified", o.all())
 		}
 		if doom != 0 {
 			lost++
@@ -353,7 +353,7 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 	pause(p.gap)
 	c.Life = guard.Context{Parent: context.Background()}
 	at := "parse"
-	if p.errand {
+	if p.bounded {
 		at = "download"
 	}
 	begin := time.Since(o.began)
@@ -373,7 +373,7 @@ func (p *piece) play(t *testing.T, name string, w *guard.Watch, c *guard.Call, o
 	}
 	check := func() {
 		doom, _, ended := o.lost()
-		if got.doomed = doom; want.doomed == closed && doom > closed { // the farewells of Close follow each other
+		if got.doomed = doom; want.doomed == closed && doom > closed { // the notifications of Close follow each other
 			got.doomed = closed
 		}
 		if (doom != 0) != ended {

@@ -14,7 +14,7 @@ type Config struct {
 	TooLate func(at string) error // makes the error that the Life of a piece over Limit is cancelled with
 	Overdue func()                // is called when pieces are over Limit, before they are given up; may wait a little
 	Untimed []string              // stages whose pieces have no limit, or that of Bound
-	Rows    []int                 // the number of workers of each pool
+	Pools   []int                 // the number of workers of each pool
 }
 
 // Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
@@ -28,14 +28,14 @@ type Watch struct {
 	unreturned atomic.Int64 // calls that were given up, and whose code has not returned
 	alarm      atomic.Int64 // when the timer fires, since base; never, if it is not set
 
-	rows [][]seat
+	pools [][]poolSlot
 
 	mu        sync.Mutex // guards the fields below; taken before a call's
 	head      Call       // of a ring
 	timer     *time.Timer
 	losses    map[string]int // calls that were given up, by stage
-	leaving   int            // calls whose farewell is not over
-	farewells sync.Cond      // one is over
+	notifying int            // calls that were given up, and whose owners are being notified
+	notified  sync.Cond      // one has been
 }
 
 // never is later than every alarm.
@@ -44,11 +44,11 @@ const never = math.MaxInt64
 // NewWatch makes a watch.
 func NewWatch(cfg Config) *Watch {
 	w := &Watch{cfg: cfg, base: time.Now(), losses: make(map[string]int)}
-	for _, n := range cfg.Rows {
-		w.rows = append(w.rows, make([]seat, n))
+	for _, n := range cfg.Pools {
+		w.pools = append(w.pools, make([]poolSlot, n))
 	}
 	w.head.prev, w.head.next = &w.head, &w.head
-	w.farewells.L = &w.mu
+	w.notified.L = &w.mu
 	w.alarm.Store(never)
 	return w
 }
@@ -56,14 +56,14 @@ func NewWatch(cfg Config) *Watch {
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.
 func (w *Watch) now() time.Time { return w.base.Add(time.Since(w.base)) }
 
-// Sit is Join for a call that a worker of a pool runs; row is the number of the pool in Config.Rows. It is cheaper than Join.
-func (w *Watch) Sit(c *Call, row int) {
-	s := &w.rows[row][c.Worker.Worker()]
-	c.joined, c.seat = true, s
+// JoinPool is Join for a call that a worker of a pool runs; pool is the number of the pool in Config.Pools. It is cheaper than Join.
+func (w *Watch) JoinPool(c *Call, pool int) {
+	s := &w.pools[pool][c.Worker.Worker()]
+	c.joined, c.slot = true, s
 	s.call.Store(c)
 }
 
-// Join makes a call known, for as many pieces as it has until it leaves.
+// Join makes a call known, for as many pieces as it has until Leave.
 func (w *Watch) Join(c *Call) {
 	c.joined = true
 	w.mu.Lock()
@@ -72,15 +72,15 @@ func (w *Watch) Join(c *Call) {
 	c.prev.next, c.next.prev = c, c
 }
 
-// Leave ends a stay that Sit or Join began, if there is one. No piece may be running.
+// Leave undoes JoinPool or Join, if there is one. No piece may be running.
 func (w *Watch) Leave(c *Call) {
 	if !c.joined {
 		return
 	}
 	c.joined = false
-	if c.seat != nil {
-		c.seat.call.CompareAndSwap(c, nil) // unless the worker was given up, and its place is another one's
-		c.seat = nil
+	if c.slot != nil {
+		c.slot.call.CompareAndSwap(c, nil) // unless the worker was given up, and another one has its slot
+		c.slot = nil
 		return
 	}
 	w.mu.Lock()
@@ -88,11 +88,11 @@ func (w *Watch) Leave(c *Call) {
 	w.unlink(c)
 }
 
-// Each visits the calls that sit in a row.
-func (w *Watch) Each(row int, visit func(*Call)) {
-	seats := w.rows[row]
-	for i := range seats {
-		if c := seats[i].call.Load(); c != nil {
+// Each visits the calls of the workers of a pool.
+func (w *Watch) Each(pool int, visit func(*Call)) {
+	slots := w.pools[pool]
+	for i := range slots {
+		if c := slots[i].call.Load(); c != nil {
 			visit(c)
 		}
 	}
@@ -100,8 +100,8 @@ func (w *Watch) Each(row int, visit func(*Call)) {
 
 // all returns the calls that are known. The caller holds mu.
 func (w *Watch) all() (all []*Call) {
-	for row := range w.rows {
-		w.Each(row, func(c *Call) { all = append(all, c) })
+	for pool := range w.pools {
+		w.Each(pool, func(c *Call) { all = append(all, c) })
 	}
 	for c := w.head.next; c != &w.head; c = c.next {
 		all = append(all, c)
@@ -184,13 +184,13 @@ func (w *Watch) advance(c *Call, now time.Time) (then func(), over bool) {
 		c.late = nil
 	case c.state.Load() == overdue:
 		w.drop(c)
-		return func() { w.farewell(c) }, false
+		return func() { w.notify(c) }, false
 	case c.limit > 0:
 		c.state.Store(overdue)
 		if c.tooLate == nil {
-			c.tooLate = c.errand.TooLate(c.limit)
+			c.tooLate = c.bounded.TooLate(c.limit)
 		}
-		c.errand.Cancel(c.tooLate)
+		c.bounded.Cancel(c.tooLate)
 	case w.cfg.Limit > 0 && !now.Before(c.start.Add(w.cfg.Limit)):
 		c.state.Store(overdue)
 		if c.Life.Parent != nil {
@@ -218,7 +218,7 @@ func (w *Watch) dropRunning(c *Call) bool {
 
 // drop gives a call up. The caller holds mu, and the call's.
 func (w *Watch) drop(c *Call) {
-	w.leaving++
+	w.notifying++
 	w.unreturned.Add(1)
 	if c.limit == 0 || c.state.Load() != overdue {
 		c.tooLate = nil
@@ -234,16 +234,16 @@ func (w *Watch) drop(c *Call) {
 	w.losses[c.at]++
 }
 
-// farewell does the part of a drop that needs no lock: it notifies the owner.
-func (w *Watch) farewell(c *Call) {
+// notify does the part of a drop that needs no lock: it notifies the owner.
+func (w *Watch) notify(c *Call) {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.leaving--
-		w.farewells.Broadcast()
+		w.notifying--
+		w.notified.Broadcast()
 	}()
-	if c.errand != nil {
-		c.errand.LetGo()
+	if c.bounded != nil {
+		c.bounded.Abandoned()
 	}
 	left := c.left // whoever waits for that may go on with the call
 	c.Owner.Abandon(Loss{At: c.at, TooLate: c.tooLate})
@@ -255,8 +255,8 @@ func (w *Watch) farewell(c *Call) {
 func (w *Watch) Wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.leaving > 0 {
-		w.farewells.Wait()
+	for w.notifying > 0 {
+		w.notified.Wait()
 	}
 }
 
@@ -275,7 +275,7 @@ func (w *Watch) Close() {
 	}
 	w.mu.Unlock()
 	for _, c := range lost {
-		w.farewell(c)
+		w.notify(c)
 	}
 }
 

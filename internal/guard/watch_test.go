@@ -72,25 +72,25 @@ func (e lateError) Error() string { return e.at + " takes too long" }
 
 func tooLate(at string) error { return lateError{at} }
 
-// errand is code with a life of its own.
-type errand struct {
+// bounded is code with a life of its own.
+type bounded struct {
 	life guard.Context
 	told func(format string, args ...any)
 }
 
-// limitError is the error of an errand over its limit.
+// limitError is the error of an bounded over its limit.
 type limitError struct{ limit time.Duration }
 
 func (e *limitError) Error() string { return "over " + e.limit.String() }
 
-func (e *errand) TooLate(limit time.Duration) error { return &limitError{limit} }
+func (e *bounded) TooLate(limit time.Duration) error { return &limitError{limit} }
 
-func (e *errand) Cancel(cause error) {
+func (e *bounded) Cancel(cause error) {
 	e.told("cancelled: %v", cause)
 	e.life.Cancel(cause)
 }
 
-func (e *errand) LetGo() { e.told("let go") }
+func (e *bounded) Abandoned() { e.told("let go") }
 
 // starts notes when it was started.
 type starts func(format string, args ...any)
@@ -117,9 +117,9 @@ func TestWatch(t *testing.T) {
 	}
 	bound := func(took ...int) func(w *guard.Watch, c *guard.Call, o *owner) {
 		return func(w *guard.Watch, c *guard.Call, o *owner) {
-			e := &errand{told: o.note}
+			e := &bounded{told: o.note}
 			e.life.Parent = t.Context()
-			w.Limited(c, time.Second, errors.New("has no errand")) // no effect
+			w.Limited(c, time.Second, errors.New("has no bounded")) // no effect
 			for i, d := range took {
 				switch i {
 				case 0:
@@ -144,7 +144,7 @@ func TestWatch(t *testing.T) {
 		"returns in time":   {10 * time.Second, "parse", false, second(9), nil, true},
 		"returns when told": {10 * time.Second, "parse", false, func(_ *guard.Watch, c *guard.Call, _ *owner) { <-c.Life.Done() }, []string{"overdue at 10s"}, true},
 		"does not return":   {10 * time.Second, "parse", false, second(20), []string{"overdue at 10s", "parse abandoned at 11s"}, false},
-		"returns in the farewell": {10 * time.Second, "parse", false, func(_ *guard.Watch, c *guard.Call, _ *owner) {
+		"returns in the cancel grace": {10 * time.Second, "parse", false, func(_ *guard.Watch, c *guard.Call, _ *owner) {
 			if <-c.Life.Done(); !c.Overdue() || context.Cause(&c.Life) != tooLate("parse") {
 				pause(time.Hour)
 			}
@@ -161,9 +161,9 @@ func TestWatch(t *testing.T) {
 		"late":                         {10 * time.Second, "parse", true, second(1), []string{"started at 1ms"}, true},
 		"not late":                     {10 * time.Second, "parse", true, func(*guard.Watch, *guard.Call, *owner) { pause(time.Millisecond - 1) }, nil, true},
 		"late and given up":            {10 * time.Second, "parse", true, second(20), []string{"started at 1ms", "overdue at 10s", "parse abandoned at 11s"}, false},
-		"errand in time":               {time.Second, "download", false, bound(9), nil, true},
-		"errand too late":              {time.Second, "download", false, bound(11), []string{"cancelled: over 10s at 10s"}, true},
-		"errand given up":              {time.Second, "download", false, bound(20), []string{"cancelled: over 10s at 10s", "let go at 12s", "download abandoned at 12s"}, false},
+		"bounded in time":              {time.Second, "download", false, bound(9), nil, true},
+		"bounded too late":             {time.Second, "download", false, bound(11), []string{"cancelled: over 10s at 10s"}, true},
+		"bounded given up":             {time.Second, "download", false, bound(20), []string{"cancelled: over 10s at 10s", "let go at 12s", "download abandoned at 12s"}, false},
 		"part in time":                 {time.Second, "download", false, bound(9, 4, 100), nil, true},
 		"part too late":                {time.Second, "download", false, bound(9, 6, 100), []string{"cancelled: writing at 14s"}, true},
 		"part given up":                {time.Second, "download", false, bound(9, 60, 100), []string{"cancelled: writing at 14s", "let go at 16s", "download abandoned at 16s"}, false},
@@ -235,7 +235,7 @@ func TestWatchWhy(t *testing.T) {
 				end := make(chan struct{})
 				code := guard.Go(func() {
 					w.Enter(call, "download")
-					e := &errand{told: o.note}
+					e := &bounded{told: o.note}
 					e.life.Parent = t.Context()
 					w.Bound(call, e, time.Now(), tt.limits[0])
 					for _, limit := range tt.limits[1:] {

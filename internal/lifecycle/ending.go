@@ -17,11 +17,11 @@ const (
 
 // Steps are what an [Ending] does and when. All funcs but Told are needed; they must not wait for the run's end.
 type Steps struct {
-	Limit    time.Duration    // the run is asked to stop after it (0: no limit)
-	Grace    time.Duration    // how long a run that was asked to stop may go on with the work in hand
-	Farewell time.Duration    // how long code may take at most to return after its context is cancelled; a quarter of Grace if that is less
-	Now      func() time.Time // of a clock that never jumps
-	Over     error            // the cause of the work's end when Grace is over
+	Limit       time.Duration    // the run is asked to stop after it (0: no limit)
+	Grace       time.Duration    // how long a run that was asked to stop may go on with the work in hand
+	CancelGrace time.Duration    // how long code may take at most to return after its context is cancelled; a quarter of Grace if that is less
+	Now         func() time.Time // of a clock that never jumps
+	Over        error            // the cause of the work's end when Grace is over
 
 	Told    func(reason string, insisted bool) // hears each reason that becomes that of the run, and whether it came from Insist; nil: nobody does
 	Stop    func()                             // begin nothing new; called once, whoever asks first
@@ -31,7 +31,7 @@ type Steps struct {
 }
 
 // Ending takes a run to its end. A run that is asked to stop begins nothing new. When its grace is over, or it is asked to
-// hurry, its work is cancelled; a farewell later, code that has not returned is left behind; another one later storing is
+// hurry, its work is cancelled; a cancel grace later, code that has not returned is left behind; another one later storing is
 // cancelled too. Then the parts are closed, and then the run is gone.
 //
 // All methods may be called concurrently, except [Ending.Supervise], [Ending.Over], [Ending.Close] and [Ending.Gone], which are
@@ -155,7 +155,7 @@ func (e *Ending) Finish(reason string) bool {
 // Supervise waits for what ends a run - the end of ctx, the limit of time, Ask and its grace, Hurry - and takes the steps. It
 // returns after Over.
 func (e *Ending) Supervise(ctx context.Context) {
-	s := supervisor{Ending: e, bye: min(e.steps.Grace/4, e.steps.Farewell), asked: e.asked}
+	s := supervisor{Ending: e, bye: min(e.steps.Grace/4, e.steps.CancelGrace), asked: e.asked}
 	defer s.end()
 	var limit, grace, storing <-chan time.Time
 	if e.steps.Limit > 0 {
@@ -191,7 +191,7 @@ func (e *Ending) Supervise(ctx context.Context) {
 		case <-s.last:
 			s.last = nil
 			e.steps.Leave()
-			storing = s.after(e.steps.Farewell)
+			storing = s.after(e.steps.CancelGrace)
 		case <-storing:
 			storing = nil
 			e.steps.Abandon()
@@ -255,8 +255,8 @@ func (e *Ending) Gone() { close(e.gone) }
 // Await waits until the run is gone. over is false if ctx ended first. late says that it is not gone although its work has to
 // be over after that time, and then each part has had its time to be closed.
 func (e *Ending) Await(ctx context.Context, work time.Duration) (over, late bool) {
-	bye := e.steps.Farewell
-	bound := time.NewTimer(work + bye + bye/2) // a batch that is being stored has a farewell too
+	bye := e.steps.CancelGrace
+	bound := time.NewTimer(work + bye + bye/2) // a batch that is being stored has a cancel grace too
 	defer bound.Stop()
 	closing := e.closing
 	for {

@@ -30,11 +30,11 @@ type run struct {
 	done      sync.WaitGroup
 }
 
-// begin starts a run with 20 s of grace and a farewell of 1 s.
+// begin starts a run with 20 s of grace and a cancel grace of 1 s.
 func begin(ctx context.Context, limit, grace time.Duration) *run {
 	r := &run{began: time.Now()}
 	r.Ending = lifecycle.NewEnding(lifecycle.Steps{
-		Limit: limit, Grace: grace, Farewell: time.Second, Over: errOver,
+		Limit: limit, Grace: grace, CancelGrace: time.Second, Over: errOver,
 		Now:  func() time.Time { return r.began.Add(time.Since(r.began)) },
 		Stop: func() { r.note("stop") },
 		Cancel: func(cause error) bool {

@@ -12,7 +12,7 @@ import (
 )
 
 // A signal that comes while no run is on counts as none. Then the first one asks the run to end, the second one cancels its work, which has a
-// farewell, and the third one leaves it behind at once.
+// cancel grace, and the third one leaves it behind at once.
 func TestObeySignals(t *testing.T) {
 	steps := make(chan string)
 	cancelled := false
@@ -25,7 +25,7 @@ func TestObeySignals(t *testing.T) {
 		return true
 	}
 	e := lifecycle.NewEnding(lifecycle.Steps{
-		Grace: 4 * time.Hour, Farewell: time.Hour, Now: time.Now, Over: errOver,
+		Grace: 4 * time.Hour, CancelGrace: time.Hour, Now: time.Now, Over: errOver,
 		Stop: func() { steps <- "stop" }, Cancel: cancel, Leave: func() { steps <- "leave" }, Abandon: func() {},
 	})
 	ctrlC := errors.New("Ctrl-C")

@@ -13,7 +13,7 @@ import (
 // ctx's end. late says that the run is not gone although it should be, see [Ending.Await].
 func (e *Ending) Stop(ctx context.Context) (late bool, err error) {
 	e.Ask(Requested, nil)
-	before, cancel, bye := beforeDeadline(ctx, e.steps.Farewell)
+	before, cancel, bye := beforeDeadline(ctx, e.steps.CancelGrace)
 	defer cancel()
 	if over, late := e.Await(before, e.steps.Grace); over || late {
 		return late, nil
@@ -26,18 +26,18 @@ func (e *Ending) Stop(ctx context.Context) (late bool, err error) {
 }
 
 // beforeDeadline ends a moment before ctx's deadline, so that cancelled code has the time to return.
-func beforeDeadline(ctx context.Context, farewell time.Duration) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
+func beforeDeadline(ctx context.Context, grace time.Duration) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return ctx, func() {}, farewell
+		return ctx, func() {}, grace
 	}
-	moment = max(min(time.Until(deadline)/4, farewell), 0)
+	moment = max(min(time.Until(deadline)/4, grace), 0)
 	before, cancel = context.WithDeadline(ctx, deadline.Add(-moment))
 	return before, cancel, moment
 }
 
 // ObeySignals ends the run that is on, nil if there is none, when SIGINT (Ctrl-C) or SIGTERM comes: the first one asks it to end, for that
-// cause, the second one hurries it with a farewell, and all further ones without. The func that it returns ends that.
+// cause, the second one hurries it with a cancel grace, and all further ones without. The func that it returns ends that.
 func ObeySignals(current func() *Ending, cause error) (end func()) {
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -65,7 +65,7 @@ func obey(signals <-chan os.Signal, over <-chan struct{}, current func() *Ending
 		case 1:
 			e.Ask(Requested, cause)
 		case 2:
-			e.Hurry(e.steps.Farewell)
+			e.Hurry(e.steps.CancelGrace)
 		default:
 			e.Hurry(0)
 		}

@@ -32,7 +32,7 @@ func TestStop(t *testing.T) {
 				cancelled := make(chan struct{})
 				again := false
 				e := lifecycle.NewEnding(lifecycle.Steps{
-					Grace: 20 * s, Farewell: s, Now: time.Now, Over: errOver, Stop: func() {}, Leave: func() {}, Abandon: func() {},
+					Grace: 20 * s, CancelGrace: s, Now: time.Now, Over: errOver, Stop: func() {}, Leave: func() {}, Abandon: func() {},
 					Cancel: func(error) bool {
 						if again {
 							return false

@@ -19,10 +19,10 @@
 //		}
 //	}
 //
-// Where other code may answer in the place of the server, or change what it has answered, a [Handiwork] notes whether that
+// Where other code may answer in the place of the server, or change what it has answered, an [AnsweredBy] notes whether that
 // code has lost the rules on the way.
 //
-// All methods may be called concurrently, but those of a Handiwork.
+// All methods may be called concurrently, but those of a AnsweredBy.
 package robotsgate
 
 import (

@@ -12,19 +12,19 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// lender is a frontier with one slot for one job, which a job of the queue has.
-type lender struct {
+// yielder is a frontier with one slot for one job, which a job of the queue has.
+type yielder struct {
 	*world
 	t   *testing.T
 	job *job
 }
 
-// lends runs code in a bubble where a job of the queue has the only slot. When the code returns, nothing may be claimed.
-func lends(t *testing.T, code func(l *lender)) {
+// yields runs code in a bubble where a job of the queue has the only slot. When the code returns, nothing may be claimed.
+func yields(t *testing.T, code func(l *yielder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
-		l := &lender{world: newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 2, Inline: 2}), t: t}
+		l := &yielder{world: newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 2, Inline: 2}), t: t}
 		l.send(0, record{id: 1, slot: "a"})
 		l.job = l.take(t)
 		leads := make(chan struct{})
@@ -45,7 +45,7 @@ func lends(t *testing.T, code func(l *lender)) {
 }
 
 // noError wants the result of a wait to be none.
-func (l *lender) noError(err error) {
+func (l *yielder) noError(err error) {
 	l.t.Helper()
 	if err != nil {
 		l.t.Error(err)
@@ -53,56 +53,56 @@ func (l *lender) noError(err error) {
 }
 
 // wantOneBusy wants one worker to be claimed, of the queues or for inline requests.
-func (l *lender) wantOneBusy() {
+func (l *yielder) wantOneBusy() {
 	l.t.Helper()
 	if free, inline, _ := l.Left(); free+inline != 3 {
 		l.t.Errorf("%d workers and %d for inline requests are left, want 3 together", free, inline)
 	}
 }
 
-// begins starts to reclaim the slot, and returns where the result comes.
-func (l *lender) begins(ctx context.Context, j *job) <-chan error {
+// begins starts to reacquire the slot, and returns where the result comes.
+func (l *yielder) begins(ctx context.Context, j *job) <-chan error {
 	l.t.Helper()
 	if !l.EndFetch(j) {
-		l.t.Fatal("the last call does not reclaim")
+		l.t.Fatal("the last call does not reacquire")
 	}
-	result := inBackground(func() error { return l.ReclaimSlot(ctx, j) })
+	result := inBackground(func() error { return l.ReacquireSlot(ctx, j) })
 	synctest.Wait()
 	return result
 }
 
-func (l *lender) want(when string, j *job, has bool) {
+func (l *yielder) want(when string, j *job, has bool) {
 	l.t.Helper()
 	if l.HasSlot(j) != has {
 		l.t.Errorf("%s: the job has its slot: %t, want %t", when, !has, has)
 	}
 }
 
-// A job lends its slot while its callback fetches, and has it again when the last fetch is over and the slot is free.
+// A job yields its slot while its callback fetches, and has it again when the last fetch is over and the slot is free.
 func TestSlotIsLent(t *testing.T) {
-	lends(t, func(l *lender) {
+	yields(t, func(l *yielder) {
 		l.BeginFetch(l.job)
 		l.BeginFetch(l.job)
 		l.want("while it fetches", l.job, false)
 		j := l.inline(l.t, "a")
 		if l.EndFetch(l.job) {
-			l.t.Error("the first of two calls reclaims the slot")
+			l.t.Error("the first of two calls reacquires the slot")
 		}
 		result := l.begins(l.t.Context(), l.job)
 		l.want("while another job has it", l.job, false)
 		l.Release(j, false)
 		l.noError(<-result)
 		l.want("at the end", l.job, true)
-		l.BeginFetch(l.job) // it may lend it again
+		l.BeginFetch(l.job) // it may yield it again
 		l.noError(<-l.begins(l.t.Context(), l.job))
 		l.want("after another fetch", l.job, true)
 		l.Release(l.job, false)
 	})
 }
 
-// An inline job whose middleware fetches lends its worker, too, and has both again.
+// An inline job whose middleware fetches yields its worker, too, and has both again.
 func TestInlineJobLendsItsWorker(t *testing.T) {
-	lends(t, func(l *lender) {
+	yields(t, func(l *yielder) {
 		l.Release(l.job, false)
 		j := l.inline(l.t, "a")
 		l.wantOneBusy()
@@ -115,9 +115,9 @@ func TestInlineJobLendsItsWorker(t *testing.T) {
 	})
 }
 
-// A slot that is granted to a job after another fetch has begun goes to that one; the last call reclaims it once more.
+// A slot that is granted to a job after another fetch has begun goes to that one; the last call reacquires it once more.
 func TestSlotIsReclaimedByTheLast(t *testing.T) {
-	lends(t, func(l *lender) {
+	yields(t, func(l *yielder) {
 		l.BeginFetch(l.job)
 		other := l.inline(l.t, "a")
 		first := l.begins(l.t.Context(), l.job)
@@ -129,7 +129,7 @@ func TestSlotIsReclaimedByTheLast(t *testing.T) {
 		second := l.begins(l.t.Context(), l.job)
 		l.BeginFetch(l.job)
 		if l.EndFetch(l.job) {
-			l.t.Error("two calls reclaim the slot at once")
+			l.t.Error("two calls reacquire the slot at once")
 		}
 		l.Release(other, false)
 		l.noError(<-second)
@@ -140,10 +140,10 @@ func TestSlotIsReclaimedByTheLast(t *testing.T) {
 
 // A job that is over when its slot is granted does not have it: neither one that was released, nor one whose answer has come.
 func TestSlotOfJobThatIsOver(t *testing.T) {
-	for name, over := range map[string]func(l *lender){
-		"released": func(l *lender) { l.Release(l.job, false) },
-		"answered": func(l *lender) { l.Answered(l.job, frontier.Answer{}, time.Now()) },
-		"put back": func(l *lender) {
+	for name, over := range map[string]func(l *yielder){
+		"released": func(l *yielder) { l.Release(l.job, false) },
+		"answered": func(l *yielder) { l.Answered(l.job, frontier.Answer{}, time.Now()) },
+		"put back": func(l *yielder) {
 			l.PutBack(l.job)
 			for range l.Stop() {
 				l.Release(l.job, true)
@@ -151,7 +151,7 @@ func TestSlotOfJobThatIsOver(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lends(t, func(l *lender) {
+			yields(t, func(l *yielder) {
 				l.BeginFetch(l.job)
 				l.BeginFetch(l.job)
 				other := l.inline(l.t, "a")
@@ -163,7 +163,7 @@ func TestSlotOfJobThatIsOver(t *testing.T) {
 				l.want("after the end", l.job, false)
 				l.BeginFetch(l.job)
 				if l.EndFetch(l.job) {
-					l.t.Error("a job that is over reclaims its slot")
+					l.t.Error("a job that is over reacquires its slot")
 				}
 				l.Release(l.job, false)
 			})
@@ -174,14 +174,14 @@ func TestSlotOfJobThatIsOver(t *testing.T) {
 // A job that gives up waiting for its slot leaves the line, and takes nothing along that comes at the same moment.
 func TestWaitForSlotEnds(t *testing.T) {
 	why := errors.New("given up")
-	wait := map[string]func(l *lender, ctx context.Context, j *job) <-chan error{
-		"slot": func(l *lender, ctx context.Context, j *job) <-chan error {
+	wait := map[string]func(l *yielder, ctx context.Context, j *job) <-chan error{
+		"slot": func(l *yielder, ctx context.Context, j *job) <-chan error {
 			return inBackground(func() error { return l.WaitSlot(ctx, j) })
 		},
-		"slot again": func(l *lender, ctx context.Context, j *job) <-chan error {
+		"slot again": func(l *yielder, ctx context.Context, j *job) <-chan error {
 			return inBackground(func() error { return l.WaitAgain(ctx, j) })
 		},
-		"slot that was lent": func(l *lender, ctx context.Context, j *job) <-chan error {
+		"slot that was yielded": func(l *yielder, ctx context.Context, j *job) <-chan error {
 			j.claim.Inline = false
 			l.Release(l.job, false)
 			l.noError(l.WaitSlot(l.t.Context(), j))
@@ -194,7 +194,7 @@ func TestWaitForSlotEnds(t *testing.T) {
 		for round := range 60 {
 			late := round > 0
 			t.Run(name, func(t *testing.T) {
-				lends(t, func(l *lender) {
+				yields(t, func(l *yielder) {
 					ctx, cancel := context.WithCancelCause(l.t.Context())
 					j := newInline("a")
 					result := begin(l, ctx, j)

@@ -9,16 +9,16 @@ import (
 
 // A response that has lost its rules on the way is refused, and the error names who has lost them. It fails when Check lets every
 // response pass.
-func TestHandiwork(t *testing.T) {
+func TestAnsweredBy(t *testing.T) {
 	const url = "https://a.example/robots.txt"
 	header := func(name, value string) map[string][]string { return map[string][]string{name: {value}} }
-	untouched := func(*robotsgate.Handiwork) {}
-	answered := func(h *robotsgate.Handiwork) { h.Answered("stored") }
-	emptied := func(h *robotsgate.Handiwork) { h.Emptied("eraser") }
-	both := func(h *robotsgate.Handiwork) { h.Answered("stored"); h.Emptied("eraser") }
+	untouched := func(*robotsgate.AnsweredBy) {}
+	answered := func(h *robotsgate.AnsweredBy) { h.Answered("stored") }
+	emptied := func(h *robotsgate.AnsweredBy) { h.Emptied("eraser") }
+	both := func(h *robotsgate.AnsweredBy) { h.Answered("stored"); h.Emptied("eraser") }
 	for _, tt := range []struct {
 		name    string
-		touch   func(h *robotsgate.Handiwork)
+		touch   func(h *robotsgate.AnsweredBy)
 		status  int
 		header  map[string][]string
 		hasBody bool
@@ -48,7 +48,7 @@ func TestHandiwork(t *testing.T) {
 		{"answered by one, emptied by another", both, 200, nil, false, "eraser", "body"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var h robotsgate.Handiwork
+			var h robotsgate.AnsweredBy
 			tt.touch(&h)
 			err := h.Check(url, tt.status, tt.header, tt.hasBody)
 			var wrong *robotsgate.AnswerError

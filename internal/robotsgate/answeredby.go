@@ -9,22 +9,22 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Handiwork notes what the middlewares between the crawler and the server have made of one response. Its zero value is ready. One
+// AnsweredBy notes which middlewares between the crawler and the server have answered a request, or emptied the response. Its zero value is ready. One
 // goroutine uses it at a time.
-type Handiwork struct {
+type AnsweredBy struct {
 	answered string // the middleware that answered instead of the server; "": none did
 	emptied  string // the middleware that left the response without a body; "": none, as far as is known
 }
 
 // Answered notes that a middleware of this name has answered in the place of the server.
-func (h *Handiwork) Answered(by string) { h.answered, h.emptied = by, by }
+func (h *AnsweredBy) Answered(by string) { h.answered, h.emptied = by, by }
 
 // Emptied notes that a middleware of this name has taken the body of the response away.
-func (h *Handiwork) Emptied(by string) { h.emptied = by }
+func (h *AnsweredBy) Emptied(by string) { h.emptied = by }
 
 // Check refuses a response that would allow everything only because its rules were lost on the way, by an [*AnswerError]. hasBody
 // says whether the response has a body in the end.
-func (h *Handiwork) Check(url string, status int, header map[string][]string, hasBody bool) error {
+func (h *AnsweredBy) Check(url string, status int, header map[string][]string, hasBody bool) error {
 	switch {
 	case status >= 300 && status < 400 && h.answered != "" && !fetch.IsRedirect(status, header):
 		return &AnswerError{URL: url, Middleware: h.answered, Missing: "Location"}

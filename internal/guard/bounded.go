@@ -29,7 +29,7 @@ func Receive[T any](ctx context.Context, results <-chan T, due time.Time) (got T
 	}
 }
 
-// Sender is the part of an [Errand] that is the same whatever its code does: the code has a context of its own and sends results
+// Sender is the part of an [BoundedCall] that is the same whatever its code does: the code has a context of its own and sends results
 // on a channel, and may go on doing so when it was given up. Start it before its first use, and close it when its results do not
 // count any more. It must not be copied.
 type Sender[T any] struct {
@@ -39,7 +39,7 @@ type Sender[T any] struct {
 
 	mu       sync.Mutex    // guards the fields below
 	returned bool          // the code has
-	gone     chan struct{} // closed when the code has returned; nil unless LetGo waits for that
+	gone     chan struct{} // closed when the code has returned; nil unless Abandoned waits for that
 }
 
 // Start prepares for code that lives no longer than parent and sends to results.
@@ -89,9 +89,9 @@ func (s *Sender[T]) end() {
 	}
 }
 
-// LetGo is called when the code was given up. If it sends more results than the channel has room for, it does not wait for
+// Abandoned is called when the code was given up. If it sends more results than the channel has room for, it does not wait for
 // ever.
-func (s *Sender[T]) LetGo() {
+func (s *Sender[T]) Abandoned() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.returned || s.gone != nil {

@@ -37,21 +37,21 @@ func TestReceive(t *testing.T) {
 	})
 }
 
-// sending is a Sender with the rest of an Errand.
+// sending is a Sender with the rest of an BoundedCall.
 type sending struct{ guard.Sender[int] }
 
 func (*sending) TooLate(time.Duration) error { return errOver }
 
 var errOver = errors.New("over")
 
-// inPiece runs code in a piece of a call that has a caller, with an errand that has a second.
+// inPiece runs code in a piece of a call that has a caller, with an bounded that has a second.
 func inPiece(t *testing.T, e *sending, results chan int, code func(c *guard.Call)) (alive bool) {
 	w := guard.NewWatch(guard.Config{})
 	defer w.Close()
 	c := &guard.Call{Owner: new(owner), Caller: new(guard.Call)}
 	w.Join(c)
 	defer w.Leave(c)
-	return run(w, c, "errand", nil, func() {
+	return run(w, c, "bounded", nil, func() {
 		e.Start(t.Context(), results)
 		defer e.Close()
 		w.Bound(c, e, time.Now(), time.Second)
@@ -60,7 +60,7 @@ func inPiece(t *testing.T, e *sending, results chan int, code func(c *guard.Call
 }
 
 // Code that was given up is left behind: Apart returns, and results that the code still sends are discarded until it has
-// returned. It fails if LetGo does not receive, or not until then.
+// returned. It fails if Abandoned does not receive, or not until then.
 func TestSenderIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e sending
@@ -120,7 +120,7 @@ func TestSenderInPlace(t *testing.T) {
 		var s guard.Sender[int]
 		results := make(chan int)
 		s.Start(t.Context(), results)
-		s.LetGo()
+		s.Abandoned()
 		results <- 1
 		s.Close()
 		synctest.Wait()
