@@ -33,8 +33,8 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 				c.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
 				c.settler.done(w.Job)
 			}
-			c.ledger.Stop()
 			c.report.stopping() // now that requests which have not begun are not waited for
+			c.ledger.Stop()     // from here on the run may end, and its last lines in the log follow
 		},
 		Cancel: func(cause error) (cancelled bool) {
 			if c.stop.work.Err() != nil {

@@ -720,3 +720,36 @@ func TestStopWithNothingLeftToDo(t *testing.T) {
 		}
 	})
 }
+
+// It fails if the log says that the crawl is stopping after it has said how the crawl ended, or the line that says so is lost: nothing
+// is in progress, so the run may end as soon as it may.
+func TestStoppingIsLoggedBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		logger := enginetest.Quiet()
+		logger.SetLevel(logrus.InfoLevel)
+		logger.AddHook(holdUp{func(entry *logrus.Entry) {
+			if strings.HasPrefix(entry.Message, "stopping (") {
+				enginetest.Sleep(time.Second)
+				lines = append(lines, "stopping")
+			}
+			if strings.HasPrefix(entry.Message, "stopped: ") {
+				lines = append(lines, "stopped")
+			}
+		}})
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+		}
+		e := enginetest.NewEngine(enginetest.NewWorld(), s, tegenaria.EngineWithLogger(logger))
+		go func() {
+			enginetest.Sleep(time.Minute)
+			e.Stop(context.Background())
+		}()
+		enginetest.WantStopped(t, enginetest.Run(t, e), "stopped")
+		synctest.Wait()
+		if !slices.Equal(lines, []string{"stopping", "stopped"}) {
+			t.Errorf("the log says %q", lines)
+		}
+	})
+}

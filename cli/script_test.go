@@ -16,7 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
-// The scripts run the commands app, plain, store and tegenaria as processes of their own: TestMain makes this test binary one of them.
+// The scripts run the commands app, plain, store, tegenaria and terminal as processes of their own: TestMain makes this test binary one of them.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"app":   func() { newApp(os.Getenv("SITE")).Main() },
@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		"store": func() { store(os.Getenv("SITE")).Main() },
 		// That of cmd/tegenaria.
 		"tegenaria": func() { cli.Main() },
+		"terminal":  onTerminal,
 	})
 }
 
