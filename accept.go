@@ -219,6 +219,9 @@ func (b *batch) Store() {
 		for i, verdict := range verdicts {
 			switch f := a.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
+				if b.from.redirect {
+					a.report.redirectKnown(b.from.parent.ctx.Request, s.records[i].Key, urlOf(s.sent[i].Request))
+				}
 				a.report.settled(s.sent[i].Request, Duplicate, b.from.known())
 			case verdict == VerdictRefused:
 				a.report.settled(s.sent[i].Request, Filtered, queueShare)

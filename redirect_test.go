@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -437,4 +438,41 @@ func TestRedirectOfAChangedRequestIsFiltered(t *testing.T) {
 	})
 	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(changes)))
 	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 1, tegenaria.Duplicate: 1})
+}
+
+// When a session ends, each page leads to the login page. It fails if the log does not say so, says it more than once, or says it of
+// fewer pages than ten or of as many pages that lead to other targets.
+func TestPagesThatLeadToOnePageAreLogged(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		pages   int
+		targets int // that the pages lead to, one after the other
+		lines   int
+	}{{"a session that ends", 25, 1, 1}, {"two sessions", 40, 2, 2}, {"few pages", 9, 1, 0}, {"many targets", 60, 20, 0}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				w, seeds := enginetest.NewWorld(), []string(nil)
+				for i := range tt.targets {
+					target := fmt.Sprint("http://a.test/login/", i)
+					w.Page(target, enginetest.Text("the form"))
+					seeds = append(seeds, target)
+				}
+				for i := range tt.pages {
+					page := fmt.Sprint("http://a.test/", i)
+					w.Page(page, enginetest.Redirect(302, fmt.Sprint("/login/", i%tt.targets)))
+					seeds = append(seeds, page)
+				}
+				s := enginetest.NewSpider(seeds...)
+				s.Parse = enginetest.Nothing
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, logTo(&log)))
+				if n := stats.Reasons["duplicate: redirect"]; n != int64(tt.pages) {
+					t.Errorf("%d pages were redirected to a known page", n)
+				}
+				if n := strings.Count(log.String(), "10 pages were redirected to http://a.test/login/"); n != tt.lines {
+					t.Errorf("%d lines, want %d:\n%s", n, tt.lines, log.String())
+				}
+			})
+		})
+	}
 }

@@ -47,7 +47,9 @@ type reporter struct {
 	told    *guard.InFlight       // calls of Events; none begins once it is closed
 	crowded sync.Map              // slots whose requests are refused, and whose warning is in the log
 	state   atomic.Pointer[State] // of the cache; nil before it has begun
-	shared  atomic.Int64          // pages that all runs of a shared job have read, once it is finished
+
+	redirects sameRedirects
+	shared    atomic.Int64 // pages that all runs of a shared job have read, once it is finished
 }
 
 // event calls a func of Events, unless the run is over.
@@ -271,6 +273,34 @@ func (rp *reporter) blocked() {
 func (rp *reporter) refusedBy(slot string, limit int64) {
 	if _, warned := rp.crowded.LoadOrStore(slot, true); !warned {
 		rp.log.Crowded(slot, limit, queueShare)
+	}
+}
+
+// sameRedirects counts the pages that were redirected to a target which was requested before. The zero value has counted none.
+type sameRedirects struct {
+	mu    sync.Mutex  // guards pages
+	pages map[Key]int // by target
+}
+
+const (
+	mostSameRedirects = 10   // that many pages of one target are worth a warning
+	mostRedirectKeys  = 1000 // targets that are counted
+)
+
+// redirectKnown counts a page whose redirect leads to a target that was requested before. It warns once for each target.
+func (rp *reporter) redirectKnown(page *Request, target Key, url string) {
+	counts := &rp.redirects
+	counts.mu.Lock()
+	if counts.pages == nil {
+		counts.pages = make(map[Key]int)
+	}
+	if _, counted := counts.pages[target]; counted || len(counts.pages) < mostRedirectKeys {
+		counts.pages[target]++
+	}
+	pages := counts.pages[target]
+	counts.mu.Unlock()
+	if pages == mostSameRedirects {
+		rp.log.SameRedirect(url, urlOf(page), pages)
 	}
 }
 

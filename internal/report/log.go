@@ -294,6 +294,13 @@ func (l Log) Crowded(host string, limit int64, reason string) {
 		"or keep the queue on disk with cache/disk", host, limit, reason)
 }
 
+// SameRedirect warns that this many pages were redirected to the same target, which was requested before: none of them has come to a parser.
+// The page is the last of them.
+func (l Log) SameRedirect(target, page string, pages int) {
+	l.with(Fields{URL: page}, Numbers{"pages": int64(pages)}).Warnf("%d pages were redirected to %s, which was requested before: no parser sees them, and they "+
+		"count as \"duplicate: redirect\"; if a login leads there, the session has ended: a middleware that logs in again and returns Retry keeps such pages", pages, Cut(target, mostOfMessage))
+}
+
 // Crashed warns that the process has died that often in a row while a request was in flight.
 func (l Log) Crashed(url string, crashes int) {
 	l.entry.WithFields(logrus.Fields{"url": url, "crashes": crashes}).
