@@ -212,8 +212,10 @@ func (e *SpiderEngine) Idle() bool {
 func (e *SpiderEngine) Stats() Stats { return e.Summary().Stats }
 
 // JobStats returns the counters of all runs of the durable job, the current one or else the last one. Without a job
-// they are those of Stats. Pending, Delayed, InFlight, Items, StartTime and Abandoned are those of the current run; a
-// run that ended in a crash counts as far as it was stored.
+// they are those of Stats. Pending, Delayed, InFlight, Items, StartTime and Abandoned are those of the current run. Of a run
+// that ended in a crash, responses, pages and items are those of the requests that it has settled: what it had begun runs
+// again, and counts then. Retries, bytes, and the outcomes of requests that were sent by Fetch or refused, are counted as
+// they happen, so that some of them count twice.
 func (e *SpiderEngine) JobStats() Stats {
 	s := e.Summary()
 	if s.Job != nil {
