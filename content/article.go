@@ -109,6 +109,7 @@ type extractor struct {
 	slugs        int   // headings with a place that links lead to, or with an id that is made of their words
 	code         int32 // characters of code
 	manual       bool  // a page of documentation, a reference or a list
+	word         uint32 // the text that was last found to be no number of a line
 	base         *urlx.Base
 	buf          []byte
 }

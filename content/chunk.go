@@ -2,16 +2,14 @@ package content
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"github.com/tegenaria/tegenaria/html"
 )
 
 // Chunk is a piece of an article for an index or a language model.
 type Chunk struct {
 	// Headings are the headings that the piece is below, the outermost first; its own is the last one. They are plain text, of at most
-	// 300 characters each, without the links ¶ and # to themselves.
+	// 300 characters each.
 	Headings []string
 	Text     string // Markdown; the first piece below a heading begins with the heading
 	Tokens   int    // that Text has
@@ -79,7 +77,7 @@ func (c *chunker) section(marks []mark) {
 		for len(c.levels) > 0 && c.levels[len(c.levels)-1] >= level {
 			c.levels, c.path = c.levels[:len(c.levels)-1], c.path[:len(c.path)-1]
 		}
-		c.levels, c.path = append(c.levels, level), append(c.path[:len(c.path):len(c.path)], c.w.plain(c.w.x.doc.Node(marks[0].header)))
+		c.levels, c.path = append(c.levels, level), append(c.path[:len(c.path):len(c.path)], c.w.x.line(c.w.x.doc.Node(marks[0].header)))
 	}
 	for len(marks) > 0 {
 		n, total := 0, 0
@@ -101,31 +99,6 @@ func (c *chunker) section(marks []mark) {
 		}
 		marks = marks[n:]
 	}
-}
-
-// plain returns the text of a heading without markup, and without the link to itself that manuals have there.
-func (w *writer) plain(n html.Node) string {
-	var text []byte
-	end := w.x.info[n.ID()].end
-	for id := n.ID() + 1; id < end; id++ {
-		in := &w.x.info[id]
-		c := w.x.doc.Node(id)
-		switch {
-		case w.skips(in), c.Is(html.AtomA) && isMark(c):
-			id = w.x.skip(id)
-		case c.Kind() == html.TextNode:
-			text = append(text, c.Data()...)
-		case in.flags&block != 0 || c.Is(html.AtomBr):
-			text = append(text, ' ')
-		}
-	}
-	return cut(strings.Join(strings.Fields(string(text)), " "), maxExcerpt)
-}
-
-// isMark reports whether a link leads to a place in the page and has no word: ¶ or #.
-func isMark(a html.Node) bool {
-	href := a.FindAttr(html.AtomHref).Raw()
-	return len(href) > 0 && href[0] == '#' && !strings.ContainsFunc(a.CollapsedText(), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // text returns the blocks as they stand in the output.

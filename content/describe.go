@@ -122,7 +122,25 @@ func (x *extractor) mainHeading() string {
 	if found.IsZero() || x.info[found.ID()].text > 300 {
 		return ""
 	}
-	return found.CollapsedText()
+	return x.line(found)
+}
+
+// line returns the text of an element in one line of at most 300 characters, without markup and permalinks.
+func (x *extractor) line(n html.Node) string {
+	var text []byte
+	for id := n.ID() + 1; id < x.info[n.ID()].end; id++ {
+		in := &x.info[id]
+		c := x.doc.Node(id)
+		switch {
+		case in.flags&(dead|dropped) != 0:
+			id = x.skip(id)
+		case c.Kind() == html.TextNode:
+			text = append(text, c.Data()...)
+		case in.flags&block != 0 || c.Is(html.AtomBr):
+			text = append(text, ' ')
+		}
+	}
+	return cut(strings.Join(strings.Fields(string(text)), " "), maxExcerpt)
 }
 
 func (a *Article) byline(page *metadata.Page, node metadata.Node) string {

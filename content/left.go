@@ -21,6 +21,7 @@ const (
 	LeftLinks      Reason = "mostly links"                                        // a list, table or block
 	LeftForm       Reason = "more controls than paragraphs"                       // a form, or a block that looks like one
 	LeftDrawing    Reason = "words of a drawing"                                  // svg
+	LeftMark       Reason = "permalinks and numbers of lines"                     // ¶, #, [edit] beside a title; those beside code
 	LeftHidden     Reason = "hidden"                                              // hidden, aria-hidden=true, or a style that hides it
 	LeftScript     Reason = "scripts, styles, templates, and what replaces media" // script, style, template, noscript, iframe, video …
 )
@@ -136,6 +137,9 @@ func (x *extractor) reason(n html.Node, in *info) Reason {
 			if n.Namespace() == html.HTML {
 				return LeftNavigation
 			}
+		}
+		if n.Namespace() == html.HTML && (n.Atom() >= elementAtoms || !deadElements[n.Atom()]) {
+			return LeftMark
 		}
 		if n.Namespace() == html.SVG {
 			return LeftDrawing

@@ -30,7 +30,7 @@ func (x *extractor) isManual(page *metadata.Page) bool {
 // countAnchors counts a heading that can be linked to.
 func (x *extractor) countAnchors(heading html.Node) {
 	for c := range heading.Children() {
-		if c.Is(html.AtomA) && isPermalink(c) {
+		if c.Is(html.AtomA) && isPermalink(c, true) {
 			x.permalinks++
 			return
 		}
@@ -52,15 +52,6 @@ func (x *extractor) countAnchors(heading html.Node) {
 			return
 		}
 	}
-}
-
-// isPermalink reports whether a link in a heading leads to the heading: it shows a sign such as ¶ or #, or its class says so.
-func isPermalink(a html.Node) bool {
-	if len(a.FindAttr(html.AtomHref).Raw()) < 2 || a.EndID()-a.ID() > 32 || !isMark(a) { // a sign has few nodes
-		return false
-	}
-	class := a.FindAttr(html.AtomClass).Raw()
-	return a.CollapsedText() != "" || bytes.Contains(class, []byte("anchor")) || bytes.Contains(class, []byte("permalink")) || bytes.Contains(class, []byte("headerlink"))
 }
 
 // isSlug reports whether an id of at least two words is made of the words of a heading.

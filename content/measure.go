@@ -23,6 +23,8 @@ const (
 	hidden                      // not shown, or said to be no part of the text
 	captioned                   // below a picture
 	tabular                     // a table with headings
+	numbered                    // a table of code with the numbers of its lines
+	inTitle                     // inside of a heading, a term or a caption, or one
 )
 
 // info is what is counted of a node: of all that is inside of it and not dead.
@@ -85,7 +87,7 @@ func (x *extractor) measure() {
 		parent := &x.info[n.Parent().ID()]
 		in := &x.info[id]
 		in.within = parent.within
-		in.flags = parent.flags & (inLink | inCode | inTable)
+		in.flags = parent.flags & (inLink | inCode | inTable | inTitle)
 		switch n.Kind() {
 		case html.ElementNode:
 			if x.isDead(n, in) {
@@ -124,13 +126,16 @@ func (x *extractor) measure() {
 	}
 }
 
-// isDead reports whether an element and what is inside of it hold no text.
+// isDead reports whether an element and what is inside of it hold no text, or only what a tool has added to it.
 func (x *extractor) isDead(n html.Node, in *info) bool {
 	a := n.Atom()
 	if n.Namespace() != html.HTML {
 		return n.Namespace() == html.SVG
 	}
 	if a < elementAtoms && deadElements[a] {
+		return true
+	}
+	if a == html.AtomA && isPermalink(n, in.flags&inTitle != 0) || isEditLink(n.FindAttr(html.AtomClass).Raw()) || x.isNumbers(n, in) {
 		return true
 	}
 	var h hint
@@ -209,6 +214,9 @@ func (x *extractor) element(n html.Node, in *info) {
 		x.info[in.within].runs++
 		in.flags |= block
 		in.within = n.ID()
+	}
+	if isTitle(n) {
+		in.flags |= inTitle
 	}
 	switch n.Atom() {
 	case html.AtomA:

@@ -12,6 +12,10 @@ const maxCells = 100_000
 
 // table writes a table of data as one, and the cells of a table that makes a layout one after the other.
 func (w *writer) table(n html.Node) {
+	if w.x.info[n.ID()].flags&numbered != 0 && !w.cell {
+		w.codeTable(n)
+		return
+	}
 	if !w.opts.tables {
 		return
 	}
