@@ -66,6 +66,7 @@ type options struct {
 	page                  *metadata.Page
 	links, tables, images bool
 	count                 func(string) int
+	overlap               int
 }
 
 func newOptions(opts []Option) *options {
@@ -96,6 +97,11 @@ func WithoutImages() Option { return func(o *options) { o.images = false } }
 // CountTokens says how many tokens a text has for the model that it is meant for. The default is [Tokens].
 func CountTokens(count func(text string) int) Option { return func(o *options) { o.count = count } }
 
+// Overlap has each chunk begin with the last sentences of the one before it, if both are cut from one section: with as many whole sentences
+// as have at most so many tokens, and at most half of those of a chunk. Headings, code and tables are not repeated. The own text of a chunk
+// is shorter by these tokens.
+func Overlap(tokens int) Option { return func(o *options) { o.overlap = tokens } }
+
 // extractor reads one page.
 type extractor struct {
 	doc          *html.Document
@@ -103,12 +109,12 @@ type extractor struct {
 	encoding     charset.Encoding
 	info         []info // by the numbers of nodes
 	root         uint32
-	good         int32 // characters that are in no link
-	hasFragments bool  // there are links to places in the page
-	permalinks   int   // headings with a link to themselves
-	slugs        int   // headings with a place that links lead to, or with an id that is made of their words
-	code         int32 // characters of code
-	manual       bool  // a page of documentation, a reference or a list
+	good         int32  // characters that are in no link
+	hasFragments bool   // there are links to places in the page
+	permalinks   int    // headings with a link to themselves
+	slugs        int    // headings with a place that links lead to, or with an id that is made of their words
+	code         int32  // characters of code
+	manual       bool   // a page of documentation, a reference or a list
 	word         uint32 // the text that was last found to be no number of a line
 	base         *urlx.Base
 	buf          []byte

@@ -79,7 +79,9 @@ func (w *writer) codeOf(n html.Node) (text []byte, to int) {
 }
 
 // isLineBreak reports whether a text is white space with a line break, as it stands between elements.
-func isLineBreak(text []byte) bool { return bytes.IndexByte(text, '\n') >= 0 && len(bytes.TrimSpace(text)) == 0 }
+func isLineBreak(text []byte) bool {
+	return bytes.IndexByte(text, '\n') >= 0 && len(bytes.TrimSpace(text)) == 0
+}
 
 // fenced writes the text of an element as a block of code.
 func (w *writer) fenced(n html.Node, text []byte, from, to int) {
@@ -102,7 +104,7 @@ func (w *writer) fenced(n html.Node, text []byte, from, to int) {
 	if w.md {
 		w.line(bytes.Repeat([]byte{'`'}, fence))
 	}
-	w.end(at, from, to, 0)
+	w.end(at, from, to, false)
 }
 
 func longestRun(text []byte, c byte) (longest int) {

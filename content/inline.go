@@ -77,7 +77,7 @@ func (w *writer) flush() {
 			p = rest
 		}
 	}
-	w.end(at, w.from, w.to, w.heading)
+	w.end(at, w.from, w.to, w.heading == 0)
 	w.para = w.para[:0]
 }
 

@@ -73,7 +73,7 @@ func (w *writer) table(n html.Node) {
 		if i == 0 && w.md && w.isHeader(cells) {
 			w.ruler(columns)
 		}
-		w.end(at, w.from, w.to, 0)
+		w.end(at, w.from, w.to, false)
 	}
 	w.heading, w.blockLink = heading, link
 	w.gap = true

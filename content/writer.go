@@ -28,8 +28,8 @@ type writer struct {
 
 	inline    // the paragraph that is being written
 	marks     []mark
-	heading   int    // the level of the heading that is being written, 0 for none
-	header    uint32 // its number
+	heading   int // the level of the heading that is being written, 0 for none
+	outline   *outline
 	cell      bool
 	blockLink string // of a link that has blocks inside
 	notes     *footnotes
@@ -37,11 +37,10 @@ type writer struct {
 
 // mark says where a block of the output came from.
 type mark struct {
-	out, outEnd int    // in the output
-	from, to    int    // in the source, bytes
-	heading     int    // its level, 0 for other blocks
-	header      uint32 // of a heading: the number of its element
-	depth       int    // of lists and quotes that it is in
+	out, outEnd int  // in the output
+	from, to    int  // in the source, bytes
+	section     int  // its number in the outline
+	prose       bool // a paragraph, not a heading, code or a row of a table
 }
 
 // listEnd is the list that ended last: another one of the same kind right behind it needs other marks.
@@ -52,7 +51,7 @@ type listEnd struct {
 }
 
 func (x *extractor) write(n html.Node, opts *options, md bool) *writer {
-	w := &writer{x: x, opts: opts, md: md, most: x.most()}
+	w := &writer{x: x, opts: opts, md: md, most: x.most(), outline: newOutline(x)}
 	if md {
 		w.notes = x.footnotes(n)
 	}
@@ -154,8 +153,14 @@ func (w *writer) node(n html.Node) {
 		w.table(n)
 	case html.AtomHr:
 		w.rule(n)
+	case html.AtomDl:
+		outer := w.outline.openList()
+		w.children(n)
+		w.flush()
+		w.outline.closeList(outer)
 	case html.AtomDt:
 		if !w.notes.isLabel(n) {
+			w.outline.term(n)
 			w.children(n)
 		}
 	default:
@@ -170,10 +175,11 @@ func (w *writer) headingElement(n html.Node, level int) {
 		return
 	}
 	tight := w.tight
-	w.heading, w.tight, w.header = level, false, n.ID()
+	w.heading, w.tight = level, false
+	w.outline.heading(n, level)
 	w.children(n)
 	w.flush()
-	w.heading, w.tight, w.header = 0, tight, 0
+	w.heading, w.tight = 0, tight
 }
 
 func (w *writer) rule(n html.Node) {
@@ -183,7 +189,7 @@ func (w *writer) rule(n html.Node) {
 	w.begin()
 	at := len(w.out)
 	w.line([]byte("---"))
-	w.end(at, n.Pos(), n.Pos(), 0)
+	w.end(at, n.Pos(), n.Pos(), false)
 }
 
 func (w *writer) quote(n html.Node) {
@@ -347,8 +353,8 @@ func (w *writer) line(text []byte) {
 }
 
 // end notes where a block came from.
-func (w *writer) end(at, from, to, heading int) {
-	w.marks = append(w.marks, mark{at, len(w.out), from, max(from, to), heading, w.header, len(w.prefix)})
+func (w *writer) end(at, from, to int, prose bool) {
+	w.marks = append(w.marks, mark{at, len(w.out), from, max(from, to), w.outline.at, prose})
 	w.gap = !w.tight || w.heading > 0
 }
 
