@@ -7,6 +7,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/html/css"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/metadata"
@@ -67,6 +68,9 @@ type options struct {
 	links, tables, images bool
 	count                 func(string) int
 	overlap               int
+	main                  *css.Selector
+	mainText              string
+	mainErr               error
 }
 
 func newOptions(opts []Option) *options {
@@ -97,6 +101,14 @@ func WithoutImages() Option { return func(o *options) { o.images = false } }
 // CountTokens says how many tokens a text has for the model that it is meant for. The default is [Tokens].
 func CountTokens(count func(text string) int) Option { return func(o *options) { o.count = count } }
 
+// Main has [Extract] take the first element that a CSS selector matches as the one with the text, where a site is known. Inside of it only
+// what is no text by its element, its role or its attributes is left out, such as nav, footer and aria-hidden, whatever its names say. If it
+// matches nothing, or an element without text, the error of Extract is a [*NoTextError] that names it; if it is none, a [*css.SyntaxError].
+func Main(selector string) Option {
+	compiled, err := css.Compile(selector)
+	return func(o *options) { o.main, o.mainText, o.mainErr = compiled, selector, err }
+}
+
 // Overlap has each chunk begin with the last sentences of the one before it, if both are cut from one section: with as many whole sentences
 // as have at most so many tokens, and at most half of those of a chunk. Headings, code and tables are not repeated. The own text of a chunk
 // is shorter by these tokens.
@@ -114,18 +126,23 @@ type extractor struct {
 	permalinks   int    // headings with a link to themselves
 	slugs        int    // headings with a place that links lead to, or with an id that is made of their words
 	code         int32  // characters of code
-	manual       bool   // a page of documentation, a reference or a list
+	manual       bool   // a page of documentation, a reference or a list, or the element with the text was given
+	chosen       uint32 // the element that was given; it and those around it are not judged
 	word         uint32 // the text that was last found to be no number of a line
 	base         *urlx.Base
 	buf          []byte
 }
 
 // Extract finds the main text of a page that was parsed as HTML; docURL is where the page came from. The error is a [*NoTextError] for a
-// page without text, for an XML document and for no document at all, or a [*TooLargeError]. The work and the memory are in proportion to
-// the page.
+// page without text, for an XML document and for no document at all, a [*TooLargeError], or what [Main] says. The work and the memory are in
+// proportion to the page.
 func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error) {
 	o := newOptions(opts)
-	x, err := newExtractor(doc, docURL, o)
+	chosen, err := o.chosen(doc, docURL)
+	if err != nil {
+		return nil, err
+	}
+	x, err := newExtractor(doc, docURL, o, chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +150,22 @@ func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error
 	if page == nil {
 		page = metadata.Extract(doc, docURL, metadata.Charset(o.encoding))
 	}
-	x.manual = x.isManual(page)
+	x.manual = x.chosen != 0 || x.isManual(page)
 	x.mark()
 	x.rate()
-	top := x.pick()
+	top := x.chosen
+	if top == 0 {
+		top = x.pick()
+	}
 	if top == 0 {
 		top = x.body()
 	}
-	if x.manual {
+	switch {
+	case x.chosen != 0:
+		x.root = top
+	case x.manual:
 		x.root = x.hold(top)
-	} else {
+	default:
 		x.root = x.join(top)
 	}
 	x.prune(x.root)
@@ -151,15 +174,32 @@ func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error
 	}
 	a := &Article{Node: doc.Node(x.root), x: x}
 	a.Text = strings.TrimLeft(string(x.write(a.Node, o, false).out), "\n") // the first row of a table may be empty
-	if a.Text == "" {
+	switch {
+	case a.Text == "" && x.chosen != 0:
+		return nil, &NoTextError{docURL, fmt.Sprintf("the element that the selector %q of Main matches has no text for readers", o.mainText)}
+	case a.Text == "":
 		return nil, &NoTextError{docURL, "no element of it has text for readers"}
 	}
 	a.describe(page)
 	return a, nil
 }
 
-// newExtractor measures a page.
-func newExtractor(doc *html.Document, docURL string, o *options) (*extractor, error) {
+// chosen returns the element that [Main] names, the zero Node if there is no such option.
+func (o *options) chosen(doc *html.Document, docURL string) (html.Node, error) {
+	switch {
+	case o.mainErr != nil:
+		return html.Node{}, fmt.Errorf("content: the selector of Main: %w", o.mainErr)
+	case o.main == nil || doc == nil:
+		return html.Node{}, nil
+	}
+	if found, ok := o.main.First(doc.Root()); ok {
+		return found.Node(), nil
+	}
+	return html.Node{}, &NoTextError{docURL, fmt.Sprintf("the selector %q of Main matches nothing", o.mainText)}
+}
+
+// newExtractor measures a page. An element that was chosen is taken for text, and so are those around it.
+func newExtractor(doc *html.Document, docURL string, o *options, chosen html.Node) (*extractor, error) {
 	switch {
 	case doc == nil || doc.Len() == 0 || doc.Element().IsZero():
 		return nil, &NoTextError{docURL, "there is no document"}
@@ -168,7 +208,7 @@ func newExtractor(doc *html.Document, docURL string, o *options) (*extractor, er
 	case doc.Len() > MaxNodes:
 		return nil, &TooLargeError{docURL, doc.Len()}
 	}
-	x := &extractor{doc: doc, docURL: docURL, encoding: o.encoding}
+	x := &extractor{doc: doc, docURL: docURL, encoding: o.encoding, chosen: chosen.ID()}
 	x.measure()
 	return x, nil
 }
@@ -202,11 +242,12 @@ func (x *extractor) clone() *extractor {
 	return &c
 }
 
-// Markdown returns any element of an HTML document as Markdown, with all that it has for readers: see [Article.Markdown]. docURL is
-// where the document came from. It returns "" where [Extract] would fail.
+// Markdown returns any element of an HTML document as Markdown, with all that it has for readers, hidden parts and asides included, but for
+// the elements nav and menu inside of it, controls and scripts: see [Article.Markdown]. docURL is where the document came from. It returns ""
+// where [Extract] would fail.
 func Markdown(n html.Node, docURL string, opts ...Option) string {
 	o := newOptions(opts)
-	x, err := newExtractor(n.Document(), docURL, o)
+	x, err := newExtractor(n.Document(), docURL, o, n)
 	if err != nil {
 		return ""
 	}

@@ -64,11 +64,11 @@ func (a *Article) Chunks(tokens int, opts ...Option) []Chunk {
 	return a.x.clone().chunks(a.Node, tokens, newOptions(opts))
 }
 
-// Chunks cuts any element of an HTML document, with all that it has for readers, as [Article.Chunks] does. docURL is where the document
+// Chunks cuts any element of an HTML document, with all that [Markdown] has of it, as [Article.Chunks] does. docURL is where the document
 // came from. It returns nil where [Extract] would fail.
 func Chunks(n html.Node, docURL string, tokens int, opts ...Option) []Chunk {
 	o := newOptions(opts)
-	x, err := newExtractor(n.Document(), docURL, o)
+	x, err := newExtractor(n.Document(), docURL, o, n)
 	if err != nil {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (x *extractor) measure() {
 		in.flags = parent.flags & (inLink | inCode | inTable | inTitle)
 		switch n.Kind() {
 		case html.ElementNode:
-			if x.isDead(n, in) {
+			if x.isDead(n, in) && !x.isAroundChosen(id, n.EndID()) {
 				in.flags |= dead
 				if n.Is(html.AtomInput) || n.Is(html.AtomTextarea) || n.Is(html.AtomSelect) || n.Is(html.AtomButton) {
 					in.inputs = 1
@@ -125,6 +125,9 @@ func (x *extractor) measure() {
 		}
 	}
 }
+
+// isAroundChosen reports whether a node with these bounds is the chosen element, or one around it.
+func (x *extractor) isAroundChosen(id, end uint32) bool { return id <= x.chosen && x.chosen < end }
 
 // isDead reports whether an element and what is inside of it hold no text, or only what a tool has added to it.
 func (x *extractor) isDead(n html.Node, in *info) bool {

@@ -30,6 +30,9 @@ func (x *extractor) mark() {
 func (x *extractor) skip(id uint32) uint32 { return x.info[id].end - 1 }
 
 func (x *extractor) isUnlikely(n html.Node, in *info) bool {
+	if x.isAroundChosen(n.ID(), in.end) {
+		return false
+	}
 	if in.flags&hidden != 0 {
 		return in.text-in.link < x.good/2
 	}
