@@ -160,6 +160,51 @@ func ExampleArticle_Chunks() {
 	// Loom, from source > Building > Threads: 15 tokens, from 82 bytes of the page
 }
 
+func ExampleMain() {
+	doc, err := html.Parse([]byte(paperPage))
+	if err != nil {
+		panic(err)
+	}
+	article, err := content.Extract(doc, "https://paper.example/loom", content.Main("main"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(article.Title)
+	_, err = content.Extract(doc, "https://paper.example/loom", content.Main("#gone"))
+	fmt.Println(err)
+	// Output:
+	// Loom, from source
+	// content: https://paper.example/loom has no main text: the selector "#gone" of Main matches nothing
+}
+
+func ExampleChunks() {
+	doc, err := html.Parse([]byte(`<h1>net</h1><p>For networks.</p><dl><dt id=dial>Dial(address)</dt><dd>Connects to the address, and waits until it answers.</dd></dl>`))
+	if err != nil {
+		panic(err)
+	}
+	const page = "https://manual.example/net"
+	for _, chunk := range content.Chunks(doc.Root(), page, 20) {
+		fmt.Println(len(chunk.ID), page+"#"+chunk.Anchor, chunk.Headings)
+	}
+	// Output:
+	// 32 https://manual.example/net# [net]
+	// 32 https://manual.example/net#dial [net Dial(address)]
+}
+
+func ExampleOverlap() {
+	doc, err := html.Parse([]byte(`<p>One sentence stands here. Another one follows it. A third one is the last of all.</p>`))
+	if err != nil {
+		panic(err)
+	}
+	for _, chunk := range content.Chunks(doc.Root(), "https://manual.example/", 18, content.Overlap(8)) {
+		fmt.Printf("%q %q\n", chunk.Text[:chunk.Overlap], chunk.Text[chunk.Overlap:])
+	}
+	// Output:
+	// "" "One sentence stands here."
+	// "One sentence stands here. " "Another one follows it."
+	// "Another one follows it. " "A third one is the last of all."
+}
+
 func ExampleMarkdown() {
 	doc, err := html.Parse([]byte(`<p>Not this.</p><div id=note><p>1. A <b>bold</b> note, with <a href=more>more</a>.</p></div>`))
 	if err != nil {

@@ -2,10 +2,13 @@
 //
 //	go run ./examples/readable                                   # crawls the manual beside this file, served on loopback by the program
 //	go run ./examples/readable -tree /usr/share/doc/python3.11/html
+//	go run ./examples/readable >monday.jsonl                     # the next day:
+//	go run ./examples/readable -before monday.jsonl >tuesday.jsonl
 //	readable -page -url https://example.com/a < page.html        # one page, and one JSON object on the output
 //
-// A crawl writes one JSON object for each chunk of Markdown, with the headings above it and its place in the page. A page whose text is
-// nearly that of an earlier one is marked.
+// A crawl writes one JSON object for each chunk of Markdown, with its ID, the headings above it and its place in the page. A page whose text is
+// nearly that of an earlier one is marked. With -before the chunks that are new since an earlier crawl, and those that are gone, are listed:
+// these are to be put into an index, and to be taken out of it.
 package main
 
 import (
@@ -21,6 +24,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +57,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 	url := flags.String("url", "http://localhost/", "where the page came from; relative links are resolved with it")
 	tree := flags.String("tree", "", "the folder of a documentation tree; without it that of this example is read")
 	start := flags.String("start", "index.html", "the page of the tree that the crawl begins with")
+	site := flags.String("site", "https://manual.example/", "the URL of the tree on the web, which its pages have in the output")
+	before := flags.String("before", "", "the output of an earlier crawl; what has changed since is listed as diagnostics")
 	tokens := flags.Int("tokens", 400, "the most tokens of a chunk")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -67,7 +73,56 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 	if err != nil {
 		return err
 	}
-	return crawl(ctx, files, *start, *tokens, out)
+	old := map[string]chunk{}
+	if *before != "" {
+		if old, err = readChunks(*before); err != nil {
+			return err
+		}
+	}
+	found, err := crawl(ctx, files, *start, *site, *tokens, out)
+	if err != nil || *before == "" {
+		return err
+	}
+	return printChanges(diagnostics, old, found)
+}
+
+// readChunks returns the chunks that an earlier crawl has written, by their IDs.
+func readChunks(file string) (map[string]chunk, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	chunks := map[string]chunk{}
+	for decoder := json.NewDecoder(f); ; {
+		var c chunk
+		switch err := decoder.Decode(&c); {
+		case err == io.EOF:
+			return chunks, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		chunks[c.ID] = c
+	}
+}
+
+// printChanges lists the chunks that only one of two crawls has.
+func printChanges(w io.Writer, old, found map[string]chunk) error {
+	var lines []string
+	list := func(sign string, chunks, others map[string]chunk) (count int) {
+		for id, c := range chunks {
+			if _, same := others[id]; !same {
+				lines = append(lines, fmt.Sprintf("%s %s %s (%s)\n", strings.TrimSuffix(c.URL+"#"+c.Anchor, "#"), sign, id, strings.Join(c.Headings, " > ")))
+				count++
+			}
+		}
+		return count
+	}
+	gone := list("gone", old, found)
+	added := list("new", found, old)
+	slices.Sort(lines)
+	_, err := fmt.Fprintf(w, "%s%d chunks are new, %d are gone, %d are the same\n", strings.Join(lines, ""), added, gone, len(found)-added)
+	return err
 }
 
 // readable is what -page prints.
@@ -129,7 +184,9 @@ type document struct {
 
 // chunk is a line of the output.
 type chunk struct {
+	ID       string   `json:"id"`
 	URL      string   `json:"url"`
+	Anchor   string   `json:"anchor,omitempty"`
 	Title    string   `json:"title"`
 	Headings []string `json:"headings"`
 	Text     string   `json:"text"`
@@ -139,19 +196,25 @@ type chunk struct {
 	NearOf   string   `json:"near_of,omitempty"`
 }
 
-// crawl serves the files on loopback and crawls them.
-func crawl(ctx context.Context, files fs.FS, start string, tokens int, out io.Writer) error {
+// crawl serves the files on loopback and crawls them. It returns the chunks by their IDs.
+func crawl(ctx context.Context, files fs.FS, start, site string, tokens int, out io.Writer) (map[string]chunk, error) {
 	server := httptest.NewServer(http.FileServerFS(files))
 	defer server.Close()
+	// The IDs of chunks are made of the URLs of their pages: that of the server is another one each time.
+	onWeb := func(url string) string { return strings.TrimSuffix(site, "/") + strings.TrimPrefix(url, server.URL) }
 	parse := func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[document]) error {
-		article, err := page.Article()
+		root := page.CSS(":root").Nodes()
+		if len(root) == 0 {
+			return nil
+		}
+		article, err := content.Extract(root[0].Document(), onWeb(page.URL))
 		none := (*content.NoTextError)(nil)
 		switch {
 		case errors.As(err, &none): // a picture, a list of links
 		case err != nil:
 			return err
 		default:
-			if err := out.Item(document{URL: page.URL, Title: article.Title, Text: article.Text, Chunks: article.Chunks(tokens)}); err != nil {
+			if err := out.Item(document{URL: onWeb(page.URL), Title: article.Title, Text: article.Text, Chunks: article.Chunks(tokens)}); err != nil {
 				return err
 			}
 		}
@@ -166,19 +229,21 @@ func crawl(ctx context.Context, files fs.FS, start string, tokens int, out io.Wr
 	w := bufio.NewWriter(out)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
+	found := map[string]chunk{}
 	for d, err := range tegenaria.Crawl[document](ctx, spider, engine...) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, c := range d.Chunks {
-			line := chunk{URL: d.URL, Title: d.Title, Headings: c.Headings, Text: c.Text, Tokens: c.Tokens, Start: c.Start, End: c.End}
+			line := chunk{ID: c.ID, URL: d.URL, Anchor: c.Anchor, Title: d.Title, Headings: c.Headings, Text: c.Text, Tokens: c.Tokens, Start: c.Start, End: c.End}
 			if d.Near != nil {
-				line.NearOf = strings.Clone(d.Near.URL)
+				line.NearOf = onWeb(d.Near.URL)
 			}
 			if err := encoder.Encode(line); err != nil {
-				return err
+				return nil, err
 			}
+			found[c.ID] = line
 		}
 	}
-	return w.Flush()
+	return found, w.Flush()
 }

@@ -3,7 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,7 +75,7 @@ func TestCrawl(t *testing.T) {
 		if c.NearOf != "" {
 			near[name] = true
 		}
-		if c.Tokens > 60 || len(c.Headings) == 0 || c.Start >= c.End {
+		if c.ID == "" || !strings.HasPrefix(c.URL, "https://manual.example/") || c.Tokens > 60 || len(c.Headings) == 0 || c.Start >= c.End {
 			t.Errorf("%+v", c)
 			continue
 		}
@@ -87,5 +91,45 @@ func TestCrawl(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "```sh\\napt-get install loom\\nloom --version\\n```") {
 		t.Error("the code is not what it was")
+	}
+}
+
+// It fails if the chunks of an edited section are not listed the next day, or if others are.
+func TestChanges(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.CopyFS(tree, manual); err != nil {
+		t.Fatal(err)
+	}
+	tree = filepath.Join(tree, "manual")
+	var out, changes bytes.Buffer
+	if err := run(t.Context(), []string{"-tree", tree, "-tokens", "60"}, nil, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	monday := filepath.Join(t.TempDir(), "monday.jsonl")
+	if err := os.WriteFile(monday, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := bytes.Count(out.Bytes(), []byte("\n"))
+	page := filepath.Join(tree, "install.html")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.NewReplacer("the easiest way", "the quickest way", "<footer>Loom 2.4.", "<footer>Loom 2.5.", `<a href="usage-print.html">Print</a>`, "").Replace(string(text))
+	if err := os.WriteFile(page, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-tree", tree, "-tokens", "60", "-before", monday}, nil, io.Discard, &changes); err != nil {
+		t.Fatal(err)
+	}
+	want := regexp.MustCompile(fmt.Sprintf(`^https://manual.example/install.html#from-a-package gone \w{32} \(Installing > From a package\)
+https://manual.example/install.html#from-a-package new \w{32} \(Installing > From a package\)
+1 chunks are new, 1 are gone, %d are the same
+$`, all-1))
+	if !want.Match(changes.Bytes()) {
+		t.Errorf("%s", changes.String())
+	}
+	if err := run(t.Context(), []string{"-before", page}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), page) {
+		t.Errorf("a file of another kind: %v", err)
 	}
 }
