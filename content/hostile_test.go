@@ -55,6 +55,12 @@ var hostilePages = []struct {
 	{"deep quotes", func(size int) string {
 		return strings.Repeat("<blockquote>", 190) + fill("<p>x</p>", size)
 	}},
+	{"deep terms", func(size int) string {
+		return strings.Repeat("<dl><dt id=a>"+strings.Repeat("word ", 60)+"</dt><dd>", 190) + fill("<dl><dt id=b>some words of a term<dd>x</dl>", size)
+	}},
+	{"terms in terms", filled("", "<dl><dt id=a>x")}, {"terms", filled("<dl>", "<dt id=a>x<dd>y")}, {"numbers in numbers", filled("", "<div class=linenos>1 ")},
+	{"numbers of lines", filled("<table>", "<tr><td class=linenos>1<td>x")}, {"permalinks", filled("<h1>", "<a href=#x class=headerlink>#</a>")},
+	{"titles of permalinks", filled("", "<h1>x</h1><a class=anchor href=#x></a>")},
 	{"deep lists", func(size int) string { return strings.Repeat("<ol start=99999999><li>", 190) + fill("<p>x</p>", size) }},
 }
 

@@ -68,7 +68,14 @@ func (o *outline) term(n html.Node) {
 	o.open = ownAnchor(n) != "" && o.begin(n, section{parent: o.in, term: true})
 }
 
+// maxPath is how many sections are inside of one another: more are parts of the last one. Each piece has its path.
+const maxPath = 16
+
+// begin begins a section, and reports whether it did.
 func (o *outline) begin(n html.Node, s section) bool {
+	if len(o.sections[s.parent].path) == maxPath {
+		return false
+	}
 	title := o.x.line(n)
 	if title == "" {
 		return false
@@ -96,13 +103,13 @@ func (x *extractor) anchor(title html.Node) string {
 	if id := ownAnchor(title); id != "" {
 		return id
 	}
-	end := title.EndID()
+	end := title.EndID() // behind the title and the link beside it
 	next := title.NextSibling()
 	for !next.IsZero() && !next.IsElement() && x.info[next.ID()].text == 0 {
 		next = next.NextSibling()
 	}
 	if next.Is(html.AtomA) {
-		end = next.EndID()
+		end = next.ID() + 1
 	}
 	for id := title.ID(); id < end; id++ {
 		if a := x.doc.Node(id); a.Is(html.AtomA) && x.info[id].flags&dead != 0 {
