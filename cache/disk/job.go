@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria/internal/privatefs"
 )
 
 // InUseError is the failure to open a job that is open already, in this process or in another one.
@@ -112,8 +114,8 @@ func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 	case err != nil:
 		return "", nil, &InUseError{Dir: dir, Err: err}
 	}
-	if _, ok := fs.(private); ok {
-		if err := narrow(dir); err != nil {
+	if privatefs.Is(fs) {
+		if err := privatefs.Narrow(dir); err != nil {
 			return "", nil, errors.Join(fmt.Errorf("disk: %w", err), lock.Close())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tegenaria/tegenaria/internal/flightnotes"
+	"github.com/tegenaria/tegenaria/internal/privatefs"
 )
 
 // Option changes how a job is opened.
@@ -79,7 +80,7 @@ const (
 // The directory has the mode 0700 and its files 0600, whatever the umask: records hold passwords, Authorization headers and
 // cookies. A job with wider modes is narrowed when it is opened, as far as the file system and its owner let it.
 func Open(dir string, opts ...Option) (*Cache, error) {
-	o := options{fs: systemFS(dir), every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
+	o := options{fs: privatefs.New(dir), every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
 	for i, opt := range opts {
 		if opt == nil {
 			return nil, fmt.Errorf("disk: Open: option %d is nil; leave it out", i+1)

@@ -104,7 +104,7 @@ func TestJobIsPrivate(t *testing.T) {
 }
 
 // A job that an older version has made, with modes for everybody, is private once it is opened or repaired, and so is a
-// directory that the user has made. It fails if lockJob does not call narrow.
+// directory that the user has made. It fails if lockJob does not call privatefs.Narrow.
 func TestOldJobBecomesPrivate(t *testing.T) {
 	widen := func(dir string) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestOldJobBecomesPrivate(t *testing.T) {
 }
 
 // A symbolic link in a job leads Open nowhere: what lies behind it keeps its modes, and one that leads to the job itself
-// is no circle. It fails if narrow asks os.Stat for what is below the directory.
+// is no circle. It fails if privatefs.Narrow asks os.Stat for what is below the directory.
 func TestSymlinksAreNotFollowed(t *testing.T) {
 	dir, beside := filepath.Join(t.TempDir(), "job"), filepath.Join(t.TempDir(), "program")
 	c, _ := begun(t, dir)

@@ -70,10 +70,12 @@ var plan = map[string]floor{
 	"internal/staging":     cellar,
 	"internal/setting":     cellar,
 	"internal/flightnotes": cellar,
+	"internal/privatefs":   cellar,
 	"internal/project":     cellar,
 	"internal/project/*":   door, // programs, the templates of projects
 
 	"httpcache/internal/rfc9111": cellar, // for the room httpcache
+	"httpcache/internal/store":   cellar, // for the room httpcache
 
 	"html":     annex,
 	"selector": annex,
@@ -133,7 +135,7 @@ var rootModules = map[string]string{
 var heavyModules = map[string][]string{
 	"github.com/abadojack/whatlanggo":          {"content/language"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"pipeline/schema"},
-	"github.com/cockroachdb/pebble/v2":         {"cache/disk"},
+	"github.com/cockroachdb/pebble/v2":         {"cache/disk", "internal/privatefs", "httpcache/internal/store"},
 	"github.com/spf13/cobra":                   {"cli"},
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},

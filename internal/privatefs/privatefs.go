@@ -1,4 +1,17 @@
-package disk
+// Package privatefs is the operating system's file system for a Pebble store that belongs to its owner alone: directories have the
+// mode 0700 and files 0600, whatever the umask.
+//
+//	New(dir) → the file system of a store in dir
+//	Narrow   → what is there already loses wider modes
+//
+// A short example:
+//
+//	fs := privatefs.New(dir)
+//	if err := privatefs.Narrow(dir); err != nil {
+//		return err
+//	}
+//	db, err := pebble.Open(dir, &pebble.Options{FS: fs})
+package privatefs
 
 import (
 	"errors"
@@ -11,24 +24,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The modes of a job, whatever the umask. Records hold URLs with passwords, Authorization headers and cookies.
+// The modes, whatever the umask. Stored requests hold URLs with passwords, Authorization headers and cookies.
 const (
 	dirMode  fs.FileMode = 0o700
 	fileMode fs.FileMode = 0o600
 )
 
-// private is the operating system's file system, where a job's directory and files belong to their owner alone. The store
+// private is the operating system's file system, where one directory and all in it belong to their owner alone. Pebble
 // asks for no modes; so a file is made with the right one first, and then opened as usual.
 type private struct {
 	vfs.FS
-	dir string // of the job; directories above it have the usual mode
+	dir string // directories above it have the usual mode
 }
 
 var _ vfs.FS = private{}
 
-// systemFS returns the file system for a job in a directory.
-func systemFS(dir string) vfs.FS {
-	if abs, err := filepath.Abs(dir); err == nil { // lockJob reports the error
+// New returns the file system for what is in a directory. The directories above it get the usual modes.
+func New(dir string) vfs.FS {
+	if abs, err := filepath.Abs(dir); err == nil { // whoever opens the directory gets the error
 		dir = abs
 	}
 	return private{vfs.Default, dir}
@@ -79,10 +92,16 @@ func (p private) MkdirAll(name string, mode os.FileMode) error {
 	return p.FS.MkdirAll(name, mode)
 }
 
-// narrow takes from everybody else what they may do with a job, which an older version or a user has made with wider modes.
+// Is reports whether a file system is one that New has made.
+func Is(fs vfs.FS) bool {
+	_, ok := fs.(private)
+	return ok
+}
+
+// Narrow takes from everybody else what they may do with a directory, which an older version or a user has made with wider modes.
 // The modes stay as they are where the file system has none, or where they are not the user's to change. Symbolic links
-// below the directory are not followed: a job that others could write to may hold one that leads anywhere.
-func narrow(dir string) error {
+// below the directory are not followed: a directory that others could write to may hold one that leads anywhere.
+func Narrow(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
