@@ -82,7 +82,9 @@ const (
 //
 // The repaired job is consistent: each request is in one place. Lost data cannot be restored, so StartRequest runs again, and a
 // request whose outcome is lost is fetched again when it is found: its items are then in the feeds twice.
-func Repair(ctx context.Context, dir string) (Report, error) { return repair(ctx, dir, privatefs.New(dir)) }
+func Repair(ctx context.Context, dir string) (Report, error) {
+	return repair(ctx, dir, privatefs.New(dir))
+}
 
 func repair(ctx context.Context, dir string, fs vfs.FS) (Report, error) {
 	var report Report
