@@ -107,10 +107,13 @@ func (u *unreturned) staged(all bool) []string {
 	return ids
 }
 
-// has reports whether code that has not returned may stage items under a CtxId.
+// has reports whether code that was given up may have staged items under a CtxId that are still to be discarded.
 func (u *unreturned) has(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if slices.Contains(u.returned, id) {
+		return true
+	}
 	for _, ids := range u.at {
 		if slices.Contains(ids, id) {
 			return true
