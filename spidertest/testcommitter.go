@@ -67,6 +67,7 @@ type committerRun struct {
 	key     string
 	stored  []byte    // the newest checkpoint that was stored
 	waiting []attempt // in the order in which they will be settled
+	given   []attempt // whose code was given up and has not returned
 	settled []int
 	made    int // results
 	ids     int
@@ -125,6 +126,7 @@ func (r *committerRun) reopen() {
 func (r *committerRun) kill() {
 	r.t.Helper()
 	r.note("kill")
+	r.given = nil
 	if r.Kill != nil {
 		r.Kill(r.t, r.c)
 	}
@@ -168,6 +170,32 @@ func (r *committerRun) attempt(results int) attempt {
 	return a
 }
 
+// late gives the code of a request up: a second attempt stages the same results, and the code after it.
+func (r *committerRun) late(of attempt) {
+	r.ids++
+	again := attempt{fmt.Sprint("request-", r.ids), of.results}
+	r.note("late")
+	r.c.Discard(of.id)
+	r.stage(again)
+	r.stage(of)
+	for i := range r.waiting {
+		if r.waiting[i].id == of.id {
+			r.waiting[i] = again
+		}
+	}
+	r.given = append(r.given, of)
+}
+
+// returned has code that was given up stage once more, and return.
+func (r *committerRun) returned() {
+	for _, a := range r.given {
+		r.note("returned")
+		r.stage(a)
+		r.c.Discard(a.id)
+	}
+	r.given = nil
+}
+
 // settle settles the first n requests. If it is not stored, the run is killed, and they are done again.
 func (r *committerRun) settle(n int, stored bool) {
 	r.t.Helper()
@@ -202,6 +230,10 @@ func (r *committerRun) examples() {
 	r.c.Discard(a.id)
 	r.stage(a)
 	r.attempt(1)
+	r.late(a)
+	r.settle(1, true) // while its code has not returned
+	r.returned()
+	r.attempt(1)
 	r.settle(2, false)
 	r.kill()
 	r.reopen() // and again before anything is staged
@@ -219,7 +251,7 @@ func (r *committerRun) step() {
 	if r.Before != nil {
 		r.Before(r.random)
 	}
-	switch r.random.IntN(7) {
+	switch r.random.IntN(9) {
 	case 0, 1, 2:
 		r.attempt(r.random.IntN(4))
 	case 3:
@@ -238,6 +270,12 @@ func (r *committerRun) step() {
 			r.kill()
 		}
 		r.again()
+	case 7:
+		if len(r.waiting) > 0 {
+			r.late(r.waiting[r.random.IntN(len(r.waiting))])
+		}
+	case 8:
+		r.returned()
 	}
 }
 
@@ -245,6 +283,7 @@ func (r *committerRun) step() {
 func (r *committerRun) end() {
 	r.t.Helper()
 	r.settle(len(r.waiting), true)
+	r.returned()
 	r.close("finished")
 	r.check("at the end")
 	r.reopen() // a run that finds the job finished
