@@ -772,3 +772,31 @@ func TestErrorHandlerForEver(t *testing.T) {
 		})
 	}
 }
+
+// A parser that waits after a Fetch until another one, which overruns its limit, makes room for it, has the time that it had: waiting for the
+// engine does not count. It fails if fetchInline does not pause its clock.
+func TestParserThatWaitsForALateOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		for _, url := range []string{"http://a.test/", "http://b.test/", "http://a.test/more"} {
+			w.Page(url, enginetest.After(time.Second, enginetest.Text("x")))
+		}
+		w.Page("http://b.test/", enginetest.After(1500*time.Millisecond, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+		s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://b.test/" {
+				enginetest.Sleep(time.Minute) // from when the other one waits for its page
+				return nil
+			}
+			_, err := get(ctx, "http://a.test/more")
+			return errors.Join(err, ctx.Err())
+		}
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
+		enginetest.WantAbandoned(t, enginetest.Run(t, e))
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Failed: 1})
+		if len(s.Errors()) != 0 {
+			t.Errorf("errors: %v", s.Errors())
+		}
+		enginetest.Sleep(time.Hour)
+	})
+}

@@ -40,7 +40,12 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	resp, err := p.inlineChain(caller, call, r)
 	if !of.ofItem() {
-		if gone := p.permits.Reacquire(root.ctx, &root.permit); gone != nil && err == nil {
+		p.watch.Pause(&of.call) // it waits for other parsers
+		resume := p.watch.PauseCallers(&of.call)
+		gone := p.permits.Reacquire(root.ctx, &root.permit)
+		resume()
+		p.watch.Resume(&of.call)
+		if gone != nil && err == nil {
 			err = NewError(caller.CtxId, gone, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
 	}
