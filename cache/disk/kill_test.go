@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,7 @@ type plan struct {
 	URL, Dir string
 	Point    string // where it kills itself; "" nowhere
 	Nth      int32  // the how manieth time it comes there; in StartRequest: with that many pages parsed
+	Overruns uint64 // seed of the callbacks that overrun Limits.Callback; 0: none does
 	count    atomic.Int32
 	open     atomic.Bool // the job is
 }
@@ -107,6 +109,12 @@ func (p *plan) run(ctx context.Context) (err error) {
 	p.open.Store(true)
 	defer func() { err = errors.Join(err, cache.Close()) }()
 	s := &spider{base: p.URL}
+	var limits tegenaria.Limits
+	slow := func() {}
+	if p.Overruns != 0 {
+		limits.Callback, slow = overrunLimit, overruns(p.Overruns)
+		s.parsed, s.sent = slow, slow
+	}
 	if p.Point == inStart {
 		begun := make(chan struct{})
 		var parsed atomic.Int32
@@ -128,12 +136,52 @@ func (p *plan) run(ctx context.Context) (err error) {
 		tegenaria.EngineWithConcurrency(childConcurrency),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: childConcurrency}),
 		tegenaria.EngineWithQuiet(),
+		tegenaria.EngineWithLimits(limits),
 		tegenaria.EngineWithPipelines(
+			slowPipeline(slow),
 			feed.JSONL(filepath.Join(p.Dir, itemsFile), feed.WithFS(fs), feed.StageBytes(200)),
 			feed.JSONL(filepath.Join(p.Dir, someFile), feed.WithFS(fs), feed.Select(func(v tegenaria.ItemInterface) bool {
 				return v.(item).Kind == "fetched"
 			}))))
-	return engine.Run(ctx, "site")
+	err = engine.Run(ctx, "site")
+	var abandoned *tegenaria.AbandonedError
+	var stopped *tegenaria.StoppedError
+	if p.Overruns != 0 && errors.As(err, &abandoned) && !errors.As(err, &stopped) {
+		return nil // as it should be
+	}
+	return err
+}
+
+// overrunLimit is the Limits.Callback of a child whose callbacks overrun it.
+const overrunLimit = 200 * time.Millisecond
+
+// overruns returns a func that in some of its calls takes longer than a callback may before it is given up.
+func overruns(seed uint64) func() {
+	var mu sync.Mutex // guards rng
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return func() {
+		mu.Lock()
+		takes := time.Duration(0)
+		if rng.IntN(300) == 0 {
+			takes = overrunLimit + time.Second + time.Duration(rng.Int64N(int64(time.Second)))
+		}
+		mu.Unlock()
+		if takes > 0 {
+			<-time.NewTimer(takes).C
+		}
+	}
+}
+
+// slowPipeline is called for each item, but for those of pages that send what is not filtered: each attempt at them sends that again.
+type slowPipeline func()
+
+func (slowPipeline) GetPriority() int { return 0 }
+
+func (slow slowPipeline) ProcessItem(_ tegenaria.SpiderInterface, meta *tegenaria.ItemMeta) error {
+	if it := meta.Item.(item); it.Kind == "target" || it.Kind == "unfiltered" || !unfiltered(it.N) {
+		slow()
+	}
+	return nil
 }
 
 // killCache and killFeed are what they wrap, with points to die at.

@@ -360,7 +360,14 @@ func TestPoisonIsGivenUp(t *testing.T) {
 // that are drawn over the whole run. They must end like
 // one that was not killed: no request that did nothing wrong is given up. It fails when crashes are counted for all that
 // was in flight each time, and no request is cleared.
+//
+// Once more, parsers and a pipeline overrun Limits.Callback at random: nothing is lost or there twice all the same.
 func TestKillsAtRandomMoments(t *testing.T) {
+	t.Run("calm", func(t *testing.T) { killAtRandomMoments(t, false) })
+	t.Run("callbacks overrun their limit", func(t *testing.T) { killAtRandomMoments(t, true) })
+}
+
+func killAtRandomMoments(t *testing.T, overrun bool) {
 	seed := *killSeed
 	if seed == 0 {
 		seed = deep.Seed()
@@ -387,7 +394,11 @@ func TestKillsAtRandomMoments(t *testing.T) {
 				moment = time.Hour
 			}
 			var timer *time.Timer
-			killed := start(t, &plan{URL: s.URL, Dir: dir}, func(p *os.Process) {
+			does := &plan{URL: s.URL, Dir: dir}
+			if overrun {
+				does.Overruns = rng.Uint64() | 1
+			}
+			killed := start(t, does, func(p *os.Process) {
 				if deep.Checks() {
 					timer = time.AfterFunc(moment, func() { _ = p.Kill() })
 					return

@@ -171,6 +171,8 @@ type spider struct {
 	pause func(ctx context.Context)
 	// parsed is called for each page that is parsed.
 	parsed func()
+	// sent is called when all that a page sends is sent.
+	sent func()
 }
 
 var _ tegenaria.Starter = (*spider)(nil)
@@ -242,6 +244,9 @@ func (s *spider) parse(_ context.Context, resp *tegenaria.Response, out *tegenar
 	}
 	if err := out.FollowLinks(); err != nil {
 		return err
+	}
+	if s.sent != nil && !unfiltered(i) { // each attempt sends again what is not filtered
+		s.sent()
 	}
 	if retries(i) && r.Attempt == 0 {
 		return tegenaria.Retry(0, errors.New("once more, though there are items"))
