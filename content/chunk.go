@@ -348,10 +348,6 @@ func cutAt(text string, n int) int {
 
 const sentenceEnds = ".!?。！？"
 
-func endsSentence(r rune, rest string) bool {
-	return strings.ContainsRune(sentenceEnds, r) && isEnd(r, rest)
-}
-
 // isEnd reports whether a sign with that behind it ends what it may end: those of East Asia need no space.
 func isEnd(r rune, rest string) bool {
 	return rest == "" || r >= utf8.RuneSelf || r <= ' ' || rest[0] == ' ' || rest[0] == '\n'
