@@ -307,7 +307,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		flights: c.flights,
 		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
 		durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
-		alone: memory && len(c.committers) == 0,
+		inMemory: memory && len(c.committers) == 0,
 		batches: stage.NewBatcher[settling](settlePause,
 			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
 	}

@@ -87,9 +87,9 @@
 //  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (pages.runParser
 //     in page.go, items.add in items.go).
 //  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,
-//     committers make its items durable, the cache stores its outcome, and the ledger counts it: at zero the crawl has
-//     finished (items.pipe in items.go; visit.MarkAsProcessed in visit.go, which a worker calls when a page has gone its
-//     way, settler.settle in settle.go, Ledger.Settle in internal/frontier).
+//     committers make its items durable, the cache stores its outcome (a crawl in memory without committers skips both), and
+//     the ledger counts it: at zero the crawl has finished (items.pipe in items.go; visit.MarkAsProcessed in visit.go, which a worker calls when a page has gone its
+//     way, settler.end in settle.go, Ledger.Settle in internal/frontier).
 //
 // Failures of every step become a [HandleError]: ErrorMiddlewares see it, then the ErrorHandlers, which may send
 // requests.

@@ -17,8 +17,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// fetcher takes a request through the middlewares to its downloader, and the response back; pages has it pass its gate
-// and robots.txt before.
+// fetcher takes a request to its response: it waits for the slot, passes the gate of its address or proxy and robots.txt, and then the
+// middlewares and the downloader, there and back.
 type fetcher struct {
 	*gates
 	cfg       *config

@@ -38,7 +38,7 @@ type job struct {
 	loan       *loan.Loan        // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
-	theirs     *asking           // for its download; nil: to be made
+	theirs     *asking           // the Context that a downloader of the user gets; nil: to be made
 
 	// Inline requests.
 	inCall *frontier.Call[*job] // that an inline request belongs to

@@ -29,15 +29,16 @@ type output struct {
 	item chan<- *ItemMeta
 	req  chan<- *Context
 
-	mu     sync.RWMutex // held for reading while something other than a plain reference is sent
+	mu     sync.RWMutex // held for reading while something is sent; a plain reference has the mutex of the page's references
 	closed atomic.Bool  // written with mu
 }
 
-// sink is where an Output sends during a run. A method that returns false has taken nothing: the crawl is over, or the
-// code was given up.
+// sink is where an Output sends during a run: it is the [visit] of the page. From there a request goes the way that the
+// package comment tells under "The life of a request". A method that returns false takes nothing any more: the crawl is
+// over, or the code was given up, and its page will not be settled as it is.
 type sink interface {
 	isOver() bool
-	isPlain() bool // references need no request object
+	isPlain() bool // no user code has to see a request that is made of a plain reference: no [Request] is made of it
 	addItem(item *ItemMeta) bool
 	addRequest(r *Request) bool
 	follow(resp *Response, ref string, closed *atomic.Bool) bool

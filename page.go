@@ -34,12 +34,12 @@ type pages struct {
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
-// still in its cache. The job comes with its slot and the right to fetch, and releases both before it is parsed.
+// still in the cache of its processor. The job comes with its slot and the right to fetch, and releases both before it is parsed.
 func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	j := &v.job
 	j.call.Worker = stage.CallOf(worker)
-	err := guard.ErrGivenUp
-	defer func() { // also where user code ends this goroutine
+	err := guard.ErrGivenUp // unless fetch returns: user code may end this goroutine by runtime.Goexit
+	defer func() {
 		switch {
 		case err == errInLine:
 		case j.call.GivenUp(): // and has returned after all

@@ -21,8 +21,9 @@ type references struct {
 	scratch *scratch   // with those that are held back; nil if there are none
 }
 
-// handOverPages has all pages hand over the references they hold back. References that they are given after
-// hungry was set, and which this call does not find, they hand over themselves.
+// handOverPages has all pages hand over the references they hold back. The frontier calls it when a worker
+// has nothing to do. References that come after that, and which this call does not find, see that the frontier is hungry, and
+// are handed over by keep.
 func (a *acceptor) handOverPages() {
 	a.watch.Each(pagePool, func(call *guard.Call) { call.Owner.(sink).handOver() })
 }
@@ -67,7 +68,7 @@ func (a *acceptor) followURL(refs *references, url []byte) bool {
 	return a.keep(refs)
 }
 
-// hold begins to hold references back. The caller holds refs.mu, as those of the next two.
+// hold begins to hold references back. The caller holds refs.mu, as those of keep and storePlain do.
 func (a *acceptor) hold(refs *references) *scratch {
 	if refs.scratch == nil {
 		refs.scratch = a.scratch.Get().(*scratch)

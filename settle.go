@@ -36,7 +36,7 @@ type settler struct {
 	durable  bool
 	stamped  bool             // each batch has its time
 	earlier  map[string]int64 // counters of the earlier runs of a durable job
-	alone    bool             // nothing is stored
+	inMemory bool             // nothing is stored
 	complete bool             // the job is
 	batches  *stage.Batcher[settling]
 }
@@ -91,7 +91,7 @@ func (s *settler) end(j *job) {
 	}
 	e := s.endOf(j)
 	switch {
-	case !s.alone:
+	case !s.inMemory:
 		gone := e.Outcome != 0 // or else it is to run again
 		if gone {
 			discard(j)

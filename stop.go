@@ -25,8 +25,8 @@ type stop struct {
 	began    time.Time
 	ending   *lifecycle.Ending
 	took     atomic.Int64 // how long the run was, once it is over
-	refusing atomic.Bool  // seeds are discarded
-	unsown   atomic.Bool  // one was: the crawl is not finished when nothing is open any more
+	refusing atomic.Bool  // seeds are discarded, since the crawl stops
+	unsown   atomic.Bool  // a seed was discarded: the crawl has not finished, though nothing is open any more
 	failed   atomic.Bool  // the store failed: nothing is settled any more
 }
 

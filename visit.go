@@ -14,8 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// visit is a job with the pages that it belongs to: what its user code calls, by its Context, its Response and its
-// Output, and what the watch tells of that code.
+// visit is a job and the station that it is at work in, the pages: what user code of the job calls by its Context, its
+// Response and its Output, and what the watch tells of that code.
 type visit struct {
 	job
 	pages *pages
@@ -27,7 +27,7 @@ func (p *pages) newVisit(rec Record) *visit {
 	if p.fetcher.downloads.layers.top == nil {
 		return new(visit).init(p, rec)
 	}
-	v := &struct { // each download needs one, and this makes no garbage of its own
+	v := &struct { // each download by a layer needs one: here it lies in the same memory
 		visit
 		asking
 	}{}

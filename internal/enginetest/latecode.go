@@ -272,7 +272,6 @@ type lateCrawl struct {
 	retried   int
 	attempts  map[string]bool // CtxIds of calls of the code
 	returned  int             // calls of it that have
-	starts    int
 	output    lateOutput
 }
 

@@ -45,7 +45,7 @@ type Config[J Job[J]] struct {
 	Fetchers int // downloads of requests from the queues at once
 	Inline   int // further ones, of waiters alone: inline requests and the robots.txt they wait for
 	Readers  int // workers that may ask the source for a request at once; 0: any number
-	Pages    int // requests from the queues that may bring a response; 0: any number
+	Pages    int // how many requests from the queues may begin that bring a response, as Limits.Pages says; 0: any number
 
 	Throttle      *slots.Throttle // nil: no delay follows the latency
 	MaxRetryAfter time.Duration   // the longest Retry-After that is honoured
@@ -259,7 +259,7 @@ func (f *Frontier[J]) acquire(now time.Time) (*slots.Grant, worker) {
 			return nil, noWorker
 		}
 		f.workers.inline--
-		return grant, laneWorker
+		return grant, inlineWorker
 	}
 	return nil, noWorker
 }

@@ -13,7 +13,7 @@ type worker uint8
 const (
 	noWorker worker = iota
 	fetchWorker
-	laneWorker
+	inlineWorker
 )
 
 // Claim is a job's hold on a Frontier: its slot, its worker, its page of the slot's budget. The job holds it, fills in the
@@ -273,7 +273,7 @@ func (w *workers) add(from worker) {
 	switch from {
 	case fetchWorker:
 		w.free++
-	case laneWorker:
+	case inlineWorker:
 		w.inline++
 	}
 }
