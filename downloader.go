@@ -36,7 +36,7 @@ type Downloader interface {
 	CheckStatus(statusCode uint64, allowStatus []uint64) bool
 }
 
-// Bounded is an optional interface of a [Downloader] that makes a bounded number of downloads at once, as a browser with
+// LimitedDownloader is an optional interface of a [Downloader] that makes a bounded number of downloads at once, as a browser with
 // its tabs does. Capacity returns that number, and 0 for no bound; it is called once in each run, before the first
 // request, and must not block.
 //
@@ -45,7 +45,7 @@ type Downloader interface {
 // other slots go on. Requests of [Context.Fetch] wait likewise. Those for robots.txt, and what a layer downloads for
 // itself, are not counted. Of several downloaders with one name the capacities are added; one that has none lifts the
 // bound. What is asked is the downloader itself, whatever layers are around it.
-type Bounded interface {
+type LimitedDownloader interface {
 	Capacity() int
 }
 
@@ -105,7 +105,7 @@ func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloade
 
 // capacityOf returns how many downloads a downloader makes at once; 0 for no bound.
 func capacityOf(d Downloader) int {
-	if b, ok := d.(Bounded); ok {
+	if b, ok := d.(LimitedDownloader); ok {
 		return max(b.Capacity(), 0)
 	}
 	return 0

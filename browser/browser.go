@@ -78,11 +78,11 @@ type Browser struct {
 }
 
 var (
-	_ tegenaria.Downloader  = (*Browser)(nil)
-	_ tegenaria.Opener      = (*Browser)(nil)
-	_ tegenaria.Closer      = (*Browser)(nil)
-	_ tegenaria.NetworkUser = (*Browser)(nil)
-	_ tegenaria.Bounded     = (*Browser)(nil)
+	_ tegenaria.Downloader        = (*Browser)(nil)
+	_ tegenaria.Opener            = (*Browser)(nil)
+	_ tegenaria.Closer            = (*Browser)(nil)
+	_ tegenaria.NetworkUser       = (*Browser)(nil)
+	_ tegenaria.LimitedDownloader = (*Browser)(nil)
 )
 
 // Open looks for Chromium and returns a Browser. The errors are a [*NotInstalledError] and, in a program that runs as root, a
