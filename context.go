@@ -229,6 +229,15 @@ func (c *Context) IsInline() bool {
 	return j != nil && j.inCall != nil
 }
 
+// IsInternal reports whether the request is the engine's own, for a robots.txt: see [InternalMiddleware].
+func (c *Context) IsInternal() bool { return c.internal() != nil }
+
+// IsForOwnDownloader reports whether the engine's own downloader downloads the request, neither one that was given by
+// [EngineWithDownloader] nor one that the request names.
+func (c *Context) IsForOwnDownloader() bool {
+	return c.Request.Downloader() == "" && c.responder().isDefault
+}
+
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
 func (c *Context) hold() *fetch.Hold {
 	if j := jobOf(c); j != nil {

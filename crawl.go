@@ -37,6 +37,7 @@ type crawl struct {
 	parts       []any // everything, in order: openers, closers, committers
 	opened      []any // those of them that are open
 	committers  commit.Parts
+	listeners   settlementListeners
 	keepers     commit.Keepers
 	cache       CacheInterface
 	shared      SharedCache     // the cache, if other programs work on its job too; otherwise nil
@@ -303,11 +304,11 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	_, memory := c.cache.(*memoryCache)
 	c.settler = &settler{
-		cache: c.cache, codec: c.codec, committers: c.committers, unreturned: c.unreturned, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
+		cache: c.cache, codec: c.codec, committers: c.committers, listeners: c.listeners, unreturned: c.unreturned, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
 		flights: c.flights,
 		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
 		durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
-		inMemory: memory && len(c.committers) == 0,
+		inMemory: memory && len(c.committers) == 0 && len(c.listeners) == 0,
 		batches: stage.NewBatcher[settling](settlePause,
 			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
 	}

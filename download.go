@@ -26,6 +26,7 @@ func newDownloading(cfg *config, own *httpDownloader) (d downloading, err error)
 	d.own = own
 	fallback := cfg.downloader
 	if fallback == nil {
+		own.isDefault = true
 		d.http, fallback = own, own
 	}
 	if d.downloaders, err = newDownloaderSet(fallback, cfg.downloaders); err != nil {
@@ -215,10 +216,17 @@ func (f *fetcher) askDownloader(x *exchange, started time.Time) error {
 
 // answerOf reads from the result of a download what its slot has to know.
 func answerOf(ctx *Context, failed error) (a frontier.Answer) {
-	resp := ctx.Response()
+	result := ctx.DownloadResult.overNetwork()
+	if result == nil && ctx.DownloadResult != nil { // a cache has answered without asking
+		return a
+	}
+	var resp *Response
+	if result != nil {
+		resp = result.Response
+	}
 	if resp == nil {
-		if failed == nil && ctx.DownloadResult != nil && ctx.DownloadResult.Error != nil {
-			failed = ctx.DownloadResult.Error
+		if failed == nil && result != nil && result.Error != nil {
+			failed = result.Error
 		}
 		a.Overload = failed != nil && isOverload(bare(failed))
 		return a

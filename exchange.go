@@ -328,8 +328,15 @@ func (f *fetcher) received(j *job, resp *Response) {
 		f.report.counters.DamagedPage(resp.URL)
 		f.report.countForJob(j, func(c *jobCounts) { c.damaged++ })
 	}
-	f.report.countForJob(j, func(c *jobCounts) { c.responses = append(c.responses, resp.Status) })
-	responses, bytes := f.report.counters.Response(resp.Status, resp.ContentLength)
+	status, length := resp.Status, resp.ContentLength
+	if resp.cached != nil {
+		length = 0
+		if came := resp.cached.came; came != nil && came.Response != nil {
+			status, length = came.Response.Status, came.Response.ContentLength
+		}
+	}
+	f.report.countForJob(j, func(c *jobCounts) { c.responses = append(c.responses, status) })
+	responses, bytes := f.report.counters.Response(status, length)
 	if told := f.cfg.events.Downloaded; told != nil {
 		f.report.event(func() { told(j.ctx.Request, resp) })
 	}

@@ -54,6 +54,7 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		j.leaveUndecided()
 		return
 	}
+	j.failedAt(herr.Stage)
 	herr = f.errorMiddlewares(j, herr)
 	switch {
 	case j.call.GivenUp(): // a middleware was given up, and has returned after all

@@ -20,6 +20,7 @@ type httpDownloader struct {
 	limits      Limits
 	allowStatus []uint64
 	watch       *guard.Watch // of the run; nil: there is none
+	isDefault   bool         // requests that name no downloader are for it
 }
 
 var _ Downloader = (*httpDownloader)(nil)

@@ -148,6 +148,7 @@ func (p *pages) inlineOnce(j *job) error {
 	if !p.inline.Awaits(j.root(), j) {
 		return herr // it was given up, and that was reported
 	}
+	j.failedAt(herr.Stage)
 	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {
 		p.report.counters.Retries.Add(1)
 		p.settleInline(j, Dropped, "retry")
@@ -226,6 +227,7 @@ func (f *fetcher) turn(j *job) (done func(), err error) {
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
 func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
 	resp := j.ctx.Response()
+	p.settler.noteInline(j, outcome, reason)
 	if !p.endInline(j, j.ctx.Request, resp, outcome, reason) && resp != nil && resp.isSpooled() {
 		resp.closeSpool()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // Answerer is an optional interface of a [Downloader] and of a layer around one: it answers a request without a
@@ -25,6 +27,17 @@ type layers struct {
 	parts     []any      // the outermost one first
 	answerers []Answerer // of them
 	answers   bool       // a layer or a downloader is an Answerer
+}
+
+// cacheStats sums up the counters of the HTTP caches among the layers, nil if there are none.
+func (l layers) cacheStats() (sum *CacheStats) {
+	for _, c := range all[CacheCounter](l.parts) {
+		if sum == nil {
+			sum = new(CacheStats)
+		}
+		_ = guard.Protect(func() error { sum.add(c.CacheStats()); return nil })
+	}
+	return sum
 }
 
 // newLayers makes the layers around a set of downloaders.

@@ -184,6 +184,9 @@ func (rp *reporter) ended(reason string, summary Summary, job *JobCounts, sentIt
 		e.Unmatched = append(e.Unmatched,
 			report.Query{Kind: q.Language.String(), Text: q.Text, Pages: q.Pages, Example: urlx.Redact(q.Example)})
 	}
+	if s.Cache != nil {
+		e.Cache = (*report.Cache)(s.Cache)
+	}
 	for _, f := range summary.Feeds {
 		e.Feeds = append(e.Feeds, report.Feed(f))
 	}

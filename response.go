@@ -32,6 +32,7 @@ type Response struct {
 	req      *Request
 	transfer *Transfer
 	values   map[any]any // by SetValue
+	cached   *cachedPage // by SetCached; nil: no cache has had a part in it
 	page     page.Page   // its lock guards the fields above while the engine changes them
 }
 

@@ -23,6 +23,7 @@ type settler struct {
 	cache      CacheInterface
 	codec      *codec
 	committers commit.Parts
+	listeners  settlementListeners
 	unreturned *unreturned
 	keepers    commit.Keepers
 	ledger     *frontier.Ledger
@@ -60,6 +61,8 @@ type ended struct {
 	retry   *RetryError // why it runs again
 	givenUp bool        // code of it was: what it has staged does not count
 	died    *HandleError
+	failed  Stage        // as in the job
+	inline  []Settlement // as in the job
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
@@ -111,7 +114,7 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp,
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp, failed: j.failed, inline: j.inline,
 		counts: j.counted()}
 	switch {
 	case j.givenUp:
@@ -189,7 +192,7 @@ func (s *settler) settle(todo *settling) {
 	if s.durable {
 		s.describeSlots(&batch, list, slots)
 	}
-	err := s.prepare(&batch, ids, discard)
+	err := s.prepare(&batch, list, ids, discard)
 	if err == nil {
 		s.flights.end(list)
 		s.count(list)
@@ -227,11 +230,14 @@ func (s *settler) settled(e *ended) {
 }
 
 // prepare has the committers make a batch durable. After that no user code sees its requests any more.
-func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
+func (s *settler) prepare(batch *Batch, list []ended, ids, discard []string) (err error) {
 	if s.stop.failed.Load() {
 		return errStoreFailed
 	}
 	if err := s.committers.Discard(discard); err != nil {
+		return err
+	}
+	if err := s.listeners.tell(list); err != nil {
 		return err
 	}
 	if len(s.committers) == 0 || len(batch.Settled) == 0 {

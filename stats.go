@@ -42,6 +42,9 @@ type Stats struct {
 	// by type and name, "Book.price"; at most 1,000, then "other"; nil: none were counted
 	Fields map[string]FieldStats `json:"fields,omitempty"`
 
+	// of the HTTP caches among the layers around the downloaders, of this run; nil: there is none
+	Cache *CacheStats `json:"cache,omitempty"`
+
 	StartTime  time.Time     `json:"start_time"`
 	Elapsed    time.Duration `json:"elapsed"`
 	Abandoned  map[Stage]int `json:"abandoned"`  // callbacks that were given up
@@ -106,6 +109,7 @@ func (s Stats) ofJob(counters map[string]int64) Stats {
 		return o, err
 	})
 	s.Fields = fieldStats(fieldcount.In(counters))
+	s.Cache = nil
 	return s
 }
 

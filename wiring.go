@@ -99,6 +99,7 @@ func (c *crawl) wireParts() {
 	}
 	c.parts = append(c.parts, c.spider)
 	c.committers = all[commit.Part](c.parts)
+	c.listeners = all[SettlementListener](c.parts)
 	c.keepers = commit.KeepersOf(c.parts)
 }
 

@@ -17,11 +17,11 @@ import (
 
 // MetaCookieJar is a key of Request.Meta. Its value, a string, names the jar of the request: the jar's cookies are sent
 // with it, and the response's cookies are stored in it. The default is the jar "". A redirect keeps the jar.
-const MetaCookieJar = "cookiejar"
+const MetaCookieJar = cookiejar.MetaJar
 
 // NoCookieJar is the name of a jar that neither stores nor sends cookies: only the request's own Cookies or Cookie
 // header are sent.
-const NoCookieJar = "-"
+const NoCookieJar = cookiejar.NoJar
 
 // Cookie is a cookie as a jar keeps it, to be put in and taken out by [Cookies.Add] and [Cookies.All]. Its fields are Name
 // and Value; Domain, a host name in lower case and ASCII without a leading dot; Path, where "" stands for "/" in Add;
@@ -155,11 +155,14 @@ func (m *Cookies) ProcessRequest(ctx *tegenaria.Context) error {
 		return err
 	}
 	header, hasOwn := field(r.Header, "Cookie")
-	if hasOwn {
+	keepOwn := func() {
 		if r.Meta == nil {
 			r.Meta = make(map[string]any)
 		}
-		r.Meta[metaOwnCookies] = header
+		r.Meta[cookiejar.MetaOwn] = header
+	}
+	if hasOwn {
+		keepOwn()
 	}
 	if m.changes.Load() == 0 {
 		return nil
@@ -183,27 +186,25 @@ func (m *Cookies) ProcessRequest(ctx *tegenaria.Context) error {
 		remove(r.Header, "Cookie")
 		if hasOwn {
 			cookies += "; " + header
+		} else {
+			keepOwn()
 		}
 		r.Header["Cookie"] = cookies
 	}
 	return nil
 }
 
-// metaOwnCookies is the key of Meta under which a request keeps its own Cookie header while it is sent with the jar's cookies.
-const metaOwnCookies = "cookiejar.own"
-
 // takeBack leaves a request its own Cookie header alone: neither a redirect nor a retry inherits what was the jar's.
 func (m *Cookies) takeBack(r *tegenaria.Request) {
-	header, hasOwn := r.Meta[metaOwnCookies].(string)
-	if !hasOwn {
-		if m.changes.Load() > 0 {
-			delete(r.Header, "Cookie")
-		}
+	header, known := r.Meta[cookiejar.MetaOwn].(string)
+	if !known {
 		return
 	}
-	delete(r.Meta, metaOwnCookies)
+	delete(r.Meta, cookiejar.MetaOwn)
 	remove(r.Header, "Cookie")
-	r.Header["Cookie"] = header
+	if header != "" {
+		r.Header["Cookie"] = header
+	}
 }
 
 // ProcessResponse keeps the cookies that the response sets.
@@ -239,7 +240,7 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 // ProcessError removes the jar's cookies from a request that failed, so that a retry does not send old ones.
 func (m *Cookies) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
-	_, hasOwn := ctx.Request.Meta[metaOwnCookies]
+	_, hasOwn := ctx.Request.Meta[cookiejar.MetaOwn]
 	if name, _ := jarOf(ctx.Request); name != NoCookieJar && errors.As(err, &failure) && (hasOwn || failure.Stage == tegenaria.StageDownload) {
 		m.takeBack(ctx.Request)
 	}

@@ -32,6 +32,7 @@ type Ended struct {
 	DamagedAt string // the URL of one of them
 
 	Feeds []Feed // what the feeds have delivered
+	Cache *Cache // what the HTTP cache has saved; nil: there is none
 
 	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
 	Example   string  // the URL of one of them
@@ -84,6 +85,39 @@ func (f Feed) line() Line {
 	}
 	return Line{Text: text, Numbers: Numbers{"feed": f.Name, "items": f.Written, "duplicates": f.Duplicate, "failed": f.Failed,
 		"bytes": f.Bytes, "files": f.Parts}}
+}
+
+// Cache is what an HTTP cache has done.
+type Cache struct {
+	Hits, Revalidated, Stale, Stored, BytesSaved, Passed int64
+
+	Problems []string
+}
+
+// lines say it: "cache: 120 hits, 3 revalidated, 40 stored, 2.1 MB saved".
+func (c Cache) lines() (lines []Line) {
+	parts := []string{Count(c.Hits, "hit")}
+	for _, part := range []struct {
+		n    int64
+		name string
+	}{{c.Revalidated, "revalidated"}, {c.Stale, "stale"}, {c.Stored, "stored"}} {
+		if part.n > 0 {
+			parts = append(parts, Number(part.n)+" "+part.name)
+		}
+	}
+	if c.BytesSaved > 0 {
+		parts = append(parts, Bytes(c.BytesSaved)+" saved")
+	}
+	text := "cache: " + strings.Join(parts, ", ")
+	if c.Passed > 0 {
+		text += "; " + Count(c.Passed, "page") + " of other downloaders not kept"
+	}
+	lines = append(lines, Line{Text: text, Numbers: Numbers{"hits": c.Hits, "revalidated": c.Revalidated, "stale": c.Stale,
+		"stored": c.Stored, "bytes_saved": c.BytesSaved, "passed": c.Passed}})
+	for _, problem := range c.Problems {
+		lines = append(lines, Line{Warn: true, Text: problem})
+	}
+	return lines
 }
 
 // Query is a selector that matched nothing.
@@ -186,6 +220,9 @@ func (e Ended) Lines() []Line {
 	}
 	for _, f := range e.Feeds {
 		lines = append(lines, f.line())
+	}
+	if e.Cache != nil {
+		lines = append(lines, e.Cache.lines()...)
 	}
 	if e.Damaged > 0 {
 		lines = append(lines, Line{Warn: true, URL: e.DamagedAt, Numbers: Numbers{"count": e.Damaged}, Text: Count(e.Damaged, "response") +

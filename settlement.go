@@ -1,0 +1,78 @@
+package tegenaria
+
+import (
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
+)
+
+// Settlement is how an attempt at a request has ended.
+type Settlement struct {
+	CtxId   string  // of the attempt, as items, errors and committers have it
+	Caller  string  // the CtxId of the request whose code has sent it by Fetch; "" for one of the queue
+	Key     Key     // of the request; zero for one of Fetch
+	Parent  Key     // of the request that has sent it; zero for a seed and for one of Fetch, or if the cache does not keep it
+	Outcome Outcome // how it ended
+	Reason  string  // of the outcome; "" if it has none
+	Failed  Stage   // the stage of its last failure; "" if it has not failed
+	Status  int     // of its response; 0 if there was none
+	Attempt int     // how often it was tried before
+}
+
+// SettlementListener is an optional interface of any registered part: it is told how requests end. A part that is a
+// [Committer] too learns by it what became of what it has staged.
+//
+// Settling is called with the requests of a batch that have an outcome, before Prepare is called for the batch; a request
+// of Fetch comes with the request of its caller. It is not told of attempts that run again, and of those whose code was
+// given up: what these have staged is discarded. Calls do not overlap. settlements must not be changed or kept.
+type SettlementListener interface {
+	Settling(settlements []Settlement)
+}
+
+// settlementListeners are those of a run.
+type settlementListeners []SettlementListener
+
+// tell tells them how the requests of a batch end.
+func (ls settlementListeners) tell(list []ended) error {
+	if len(ls) == 0 {
+		return nil
+	}
+	var told []Settlement
+	for i := range list {
+		e := &list[i]
+		if e.Outcome == 0 || e.givenUp || e.id == "" {
+			continue
+		}
+		told = append(told, Settlement{
+			CtxId: e.id, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason, Failed: e.failed,
+			Status: e.Status, Attempt: e.Record.Attempt,
+		})
+		for _, one := range e.inline {
+			one.Caller = e.id
+			told = append(told, one)
+		}
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	for _, l := range ls {
+		if err := guard.Protect(func() error { l.Settling(told); return nil }); err != nil {
+			return fmt.Errorf("Settling of %T: %w", l, err)
+		}
+	}
+	return nil
+}
+
+// noteInline notes how an inline request has ended, for those who want to know when the request of its caller is settled.
+func (s *settler) noteInline(j *job, outcome Outcome, reason string) {
+	if len(s.listeners) == 0 || j.call.GivenUp() {
+		return
+	}
+	j.mu.Lock()
+	one := Settlement{CtxId: j.ctx.CtxId, Outcome: outcome, Reason: reason, Failed: j.failed, Status: int(j.status), Attempt: j.rec.Attempt}
+	j.mu.Unlock()
+	root := j.root()
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	root.inline = append(root.inline, one)
+}
