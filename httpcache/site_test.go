@@ -1,9 +1,12 @@
 package httpcache_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/tegenaria/tegenaria/httpcache"
@@ -48,7 +52,35 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.handler.ServeHTTP(w, r)
 	resp := w.Result()
 	resp.Request = r
+	if w.Header().Get(cut) != "" {
+		resp.Header.Del(cut)
+		resp.ContentLength = int64(w.Body.Len()) + 10
+		resp.Body = io.NopCloser(io.MultiReader(resp.Body, iotest.ErrReader(io.ErrUnexpectedEOF)))
+	}
 	return resp, nil
+}
+
+// cut is the header field by which a handler has its body break off.
+const cut = "Cut"
+
+// packed returns a text in gzip.
+func packed(text string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text) // to memory
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// sends makes a spider that sends requests.
+func sends(requests ...*tegenaria.Request) *enginetest.Spider {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
+		for _, r := range requests {
+			req <- tegenaria.NewContext(r)
+		}
+	}
+	return s
 }
 
 // take returns what was asked since the last call.
