@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/httpcache"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -139,7 +140,7 @@ func TestReplay(t *testing.T) {
 			}
 			return follow(s, resp, out)
 		}, "http://a.test/", "http://a.test/unknown")
-		time.Sleep(time.Hour)
+		enginetest.Sleep(time.Hour)
 		stats := crawl(t, site, replay, again)
 		if asked := site.lines(); len(asked) > 0 || again.items() != s.items() {
 			t.Errorf("asked for %q, found\n%s\nwant\n%s", asked, again.items(), s.items())

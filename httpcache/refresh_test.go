@@ -54,7 +54,7 @@ func TestRefresh(t *testing.T) {
 		obey := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Second})
 		crawl(t, site, opened(t, folder, httpcache.Options{}), crawler(follow, urls...), obey)
 		site.take()
-		time.Sleep(time.Hour)
+		enginetest.Sleep(time.Hour)
 		pages.set("/2", 1)
 		s := crawler(func(s *spider, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
 			s.note("%s %d %s %s", resp.Cached().State, resp.Status, resp.String(), resp.Header["Content-Type"])

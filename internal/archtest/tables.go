@@ -37,6 +37,7 @@ var plan = map[string]floor{
 	"pipeline":   room,
 	"media":      room,
 	"warc":       room,
+	"httpcache":  room,
 	"spiders":    room,
 	"cache/disk": room,
 	"cluster":    room,
