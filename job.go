@@ -49,18 +49,17 @@ type job struct {
 	died   *HandleError                     // it is given up because the process died with it too often
 	parts  frontier.Parts                   // that are not done
 
-	mu      sync.Mutex   // guards the fields below
-	counts  *jobCounts   // nil: none
-	spooled []*Response  // its own and those of its inline requests: their files are removed when it ends
-	outcome Outcome      // of its request; 0: undecided, it goes back to the cache
-	sealed  bool         // it stays undecided: something of it was lost because the crawl ends
-	givenUp bool         // code of it was: its record alone may be looked at
-	status  int32        // of its response
-	reason  string       // of the outcome
-	failed  Stage        // where it failed last; "" if it did not
-	inline  []Settlement // of its inline requests, if a part wants to know
-	retry   *RetryError  // it goes back to the cache, to run again
-	lost    error        // why an item of it could not be sent
+	mu      sync.Mutex       // guards the fields below
+	counts  *jobCounts       // nil: none
+	spooled []*Response      // its own and those of its inline requests: their files are removed when it ends
+	outcome Outcome          // of its request; 0: undecided, it goes back to the cache
+	sealed  bool             // it stays undecided: something of it was lost because the crawl ends
+	givenUp bool             // code of it was: its record alone may be looked at
+	status  int32            // of its response
+	reason  string           // of the outcome
+	notes   *settlementNotes // nil: none
+	retry   *RetryError      // it goes back to the cache, to run again
+	lost    error            // why an item of it could not be sent
 }
 
 // init makes it the job of a record. Its request is decoded when it is fetched.
@@ -128,13 +127,6 @@ func (j *job) decide(outcome Outcome, reason string) {
 	if j.outcome == 0 && j.retry == nil && !j.sealed {
 		j.outcome, j.reason = outcome, reason
 	}
-}
-
-// failedAt notes at which stage the job has failed.
-func (j *job) failedAt(at Stage) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failed = at
 }
 
 // undecided reports whether the job goes on.

@@ -61,8 +61,7 @@ type ended struct {
 	retry   *RetryError // why it runs again
 	givenUp bool        // code of it was: what it has staged does not count
 	died    *HandleError
-	failed  Stage        // as in the job
-	inline  []Settlement // as in the job
+	notes   *settlementNotes // as in the job; nil: none
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
@@ -114,7 +113,7 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp, failed: j.failed, inline: j.inline,
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp, notes: j.notes,
 		counts: j.counted()}
 	switch {
 	case j.givenUp:

@@ -44,10 +44,14 @@ func (ls settlementListeners) tell(list []ended) error {
 			continue
 		}
 		told = append(told, Settlement{
-			CtxId: e.id, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason, Failed: e.failed,
+			CtxId: e.id, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
 			Status: e.Status, Attempt: e.Record.Attempt,
 		})
-		for _, one := range e.inline {
+		if e.notes == nil {
+			continue
+		}
+		told[len(told)-1].Failed = e.notes.failed
+		for _, one := range e.notes.inline {
 			one.Caller = e.id
 			told = append(told, one)
 		}
@@ -63,16 +67,39 @@ func (ls settlementListeners) tell(list []ended) error {
 	return nil
 }
 
+// settlementNotes are what a Settlement says beside the outcome of a job.
+type settlementNotes struct {
+	failed Stage        // where it failed last; "" if it did not
+	inline []Settlement // of its inline requests, if a part wants to know
+}
+
+// note changes the notes of the job, unless code of it was given up: that may still be at work when the job is settled.
+func (j *job) note(change func(n *settlementNotes)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.givenUp {
+		return
+	}
+	if j.notes == nil {
+		j.notes = new(settlementNotes)
+	}
+	change(j.notes)
+}
+
+// failedAt notes at which stage the job has failed.
+func (j *job) failedAt(at Stage) { j.note(func(n *settlementNotes) { n.failed = at }) }
+
 // noteInline notes how an inline request has ended, for those who want to know when the request of its caller is settled.
 func (s *settler) noteInline(j *job, outcome Outcome, reason string) {
 	if len(s.listeners) == 0 || j.call.GivenUp() {
 		return
 	}
+	one := Settlement{CtxId: j.ctx.CtxId, Outcome: outcome, Reason: reason, Attempt: j.rec.Attempt}
 	j.mu.Lock()
-	one := Settlement{CtxId: j.ctx.CtxId, Outcome: outcome, Reason: reason, Failed: j.failed, Status: int(j.status), Attempt: j.rec.Attempt}
+	one.Status = int(j.status)
+	if j.notes != nil {
+		one.Failed = j.notes.failed
+	}
 	j.mu.Unlock()
-	root := j.root()
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	root.inline = append(root.inline, one)
+	j.root().note(func(n *settlementNotes) { n.inline = append(n.inline, one) })
 }
