@@ -126,6 +126,9 @@ func (b *budget) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) err
 
 func (b *budget) ProcessItemContext(ctx *tegenaria.Context, item *tegenaria.ItemMeta) error {
 	name := b.options.By(ctx, item.Item)
+	if ctx.Err() != nil { // By has overrun Limits.Callback, or the crawl ends: the item comes again, and must not find itself
+		return context.Cause(ctx)
+	}
 	if name == "" {
 		return nil
 	}

@@ -108,6 +108,9 @@ func TestBudgetCommits(t *testing.T) {
 				t.Fatalf("%d passed twice", result)
 			}
 		},
+		StageLate: func(t testing.TB, c tegenaria.Committer, id string, result int) {
+			_, _ = stage(t, c, "http://a.test/", id, result)
+		},
 		Read: func(t testing.TB) (results []int) {
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -128,6 +131,39 @@ func TestBudgetCommits(t *testing.T) {
 		AnyOrder: true,
 		Kill:     closed,
 	})
+}
+
+// An item whose func has overrun its limit counts nothing: the next attempt at its page sends it again. It fails if Budget or
+// NearDuplicates do not ask whether the context has ended.
+func TestItemOfALateFunc(t *testing.T) {
+	late := true
+	end := func() {}
+	overrun := func() {
+		if late {
+			end()
+		}
+	}
+	for name, c := range map[string]tegenaria.Committer{
+		"budget": committer(pipeline.Budget(pipeline.BudgetOptions{Items: 1, File: filepath.Join(t.TempDir(), "budget"), By: func(*tegenaria.Context, any) string { overrun(); return "a" }})),
+		"near":   committer(pipeline.NearDuplicates(func(v text) string { overrun(); return v.Text }, pipeline.NearOptions{Drop: true, File: filepath.Join(t.TempDir(), "near")})),
+	} {
+		if err := c.Restore(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		item := text{Text: words(1, 0)}
+		ctx := page("http://a.test/", "first")
+		ctx.Ctx, end = context.WithCancel(t.Context())
+		defer end()
+		late = true
+		if err := c.(tegenaria.ContextPipeline).ProcessItemContext(ctx, &tegenaria.ItemMeta{CtxId: "first", Item: item}); err != context.Canceled {
+			t.Errorf("%s: the late one: %v, want that its context has ended", name, err)
+		}
+		late = false
+		if _, err := stage(t, c, "http://a.test/", "second", item); err != nil {
+			t.Errorf("%s: the next attempt: %v", name, err)
+		}
+		closed(t, c)
+	}
 }
 
 // A file of another job, one that was cut, changed or is none is refused.

@@ -127,6 +127,9 @@ func (p *nearDuplicates[T]) ProcessItemContext(ctx *tegenaria.Context, item *teg
 		return nil
 	}
 	hash, shingles := content.Simhash(p.text(v))
+	if ctx.Err() != nil { // text has overrun Limits.Callback, or the crawl ends: the item comes again, and must not find itself
+		return context.Cause(ctx)
+	}
 	if shingles < max(p.options.Shingles, 1) {
 		return nil
 	}

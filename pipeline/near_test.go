@@ -156,6 +156,9 @@ func TestNearDuplicatesCommit(t *testing.T) {
 				t.Fatalf("%d is near to %v, %v", result, item.(text).Near, err)
 			}
 		},
+		StageLate: func(t testing.TB, c tegenaria.Committer, id string, result int) {
+			_, _ = stage(t, c, fmt.Sprint("http://a.test/", result), id, text{Text: words(result, 0)})
+		},
 		Read: func(t testing.TB) []int { return stored(t, file) },
 		Kill: closed,
 	})

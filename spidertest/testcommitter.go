@@ -17,6 +17,9 @@ type CommitterHarness struct {
 	// Stage has a committer stage a result for an attempt, usually by ProcessItem. Results are told apart by their number. An attempt that runs
 	// again stages the same ones.
 	Stage func(t testing.TB, c tegenaria.Committer, id string, result int)
+	// StageLate is Stage for code that was given up: another attempt has staged the same result, so the committer may refuse it
+	// (nil: Stage).
+	StageLate func(t testing.TB, c tegenaria.Committer, id string, result int)
 	// Read returns the results that are durable, with another reader than the committer. It is called after Close.
 	Read func(t testing.TB) []int
 	// Merge returns what is left of results that were settled in this order, such as the last one of each key (nil: all of them).
@@ -156,6 +159,17 @@ func (r *committerRun) stage(a attempt) {
 	}
 }
 
+// stageLate has code that was given up stage.
+func (r *committerRun) stageLate(a attempt) {
+	stage := r.StageLate
+	if stage == nil {
+		stage = r.Stage
+	}
+	for _, n := range a.results {
+		stage(r.t, r.c, a.id, n)
+	}
+}
+
 // attempt begins a request with so many results.
 func (r *committerRun) attempt(results int) attempt {
 	r.ids++
@@ -177,7 +191,7 @@ func (r *committerRun) late(of attempt) {
 	r.note("late")
 	r.c.Discard(of.id)
 	r.stage(again)
-	r.stage(of)
+	r.stageLate(of)
 	for i := range r.waiting {
 		if r.waiting[i].id == of.id {
 			r.waiting[i] = again
@@ -190,7 +204,7 @@ func (r *committerRun) late(of attempt) {
 func (r *committerRun) returned() {
 	for _, a := range r.given {
 		r.note("returned")
-		r.stage(a)
+		r.stageLate(a)
 		r.c.Discard(a.id)
 	}
 	r.given = nil
