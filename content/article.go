@@ -123,6 +123,8 @@ type extractor struct {
 	root         uint32
 	good         int32  // characters that are in no link
 	hasFragments bool   // there are links to places in the page
+	hasFormulas  bool   // there may be formulas
+	tabs         *tabs  // nil for a page without tabs
 	permalinks   int    // headings with a link to themselves
 	slugs        int    // headings with a place that links lead to, or with an id that is made of their words
 	code         int32  // characters of code
@@ -208,7 +210,7 @@ func newExtractor(doc *html.Document, docURL string, o *options, chosen html.Nod
 	case doc.Len() > MaxNodes:
 		return nil, &TooLargeError{docURL, doc.Len()}
 	}
-	x := &extractor{doc: doc, docURL: docURL, encoding: o.encoding, chosen: chosen.ID()}
+	x := &extractor{doc: doc, docURL: docURL, encoding: o.encoding, chosen: chosen.ID(), hasFormulas: mayHaveFormulas(doc.Source()), tabs: findTabs(doc)}
 	x.measure()
 	return x, nil
 }
@@ -226,10 +228,12 @@ func (x *extractor) body() uint32 {
 
 // Markdown returns the article as Markdown: CommonMark with the tables, footnotes and strikethrough of GFM. Links and pictures have
 // absolute URLs. Headings keep their levels. Characters that would be markup are escaped, so that a reader of GFM gives back the words,
-// the links and the structure of the page. A block of code has the language that its page names.
+// the links and the structure of the page. A block of code has the language that its page names, an item of a list of tasks begins with [x] or
+// [ ]. Terms, titles of notes and the names of tabs, each before its part, are paragraphs in bold; what is said of a term is an item of a list.
+// A formula is its TeX, between $ or, displayed, $$, if the page has that, else its text. The elements sub and sup stay.
 //
 // Left out are emphasis that cannot be written in Markdown (in the middle of a word, beside punctuation), links inside of blocks of code,
-// and the structure of tables inside of tables. Definition lists become paragraphs. Relative links need a base of at most 4 KiB. A page
+// and the structure of tables inside of tables. Relative links need a base of at most 4 KiB. A page
 // that would be written as more than 8 times its size has the rest of its text without markup.
 func (a *Article) Markdown(opts ...Option) string {
 	return string(a.x.clone().write(a.Node, newOptions(opts), true).out)

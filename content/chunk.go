@@ -21,10 +21,12 @@ type Chunk struct {
 	Anchor string
 	// ID is the same at the next crawl if the URL of the page, Headings and the piece's own text are the same, whatever else has changed. Of
 	// pieces of a page that are equal in all of these, the first one, the second one and so on have IDs of their own.
-	ID      string
-	Text    string // Markdown; the first piece below a heading begins with the heading
-	Overlap int    // how many bytes of Text are the end of the piece before it; see [Overlap]
-	Tokens  int    // that Text has
+	ID   string
+	Text string // Markdown; the first piece below a heading begins with the heading, a piece of a table with its header
+	// Overlap is how many bytes at the beginning of Text are repeated: the header of a table that was cut, or the end of the piece before it (see
+	// the option [Overlap]).
+	Overlap int
+	Tokens  int // that Text has
 	// Start and End are where in the page the piece's own text comes from, in bytes of the page as UTF-8 (see [html.Document.Source]): what
 	// lies between them holds the text of the piece, with its tags. Browsers put some elements in other places than where their tags are;
 	// there the piece of the page holds more.
@@ -187,6 +189,10 @@ func (c *chunker) cut(marks []mark) {
 	c.section, c.before = c.sections[marks[0].section], ""
 	for len(marks) > 0 {
 		n, total := 0, 0
+		header := c.header(marks[0])
+		if header != "" {
+			c.before, total = header, c.count(header)
+		}
 		for n < len(marks) {
 			more := c.count(c.text(marks[n : n+1]))
 			if n > 0 && total+more > c.most {
@@ -195,10 +201,10 @@ func (c *chunker) cut(marks []mark) {
 			total += more
 			n++
 		}
-		for n > 1 && c.count(c.text(marks[:n])) > c.most { // what a count says of the parts is not what it says of the whole
+		for n > 1 && c.count(header+c.text(marks[:n])) > c.most { // what a count says of the parts is not what it says of the whole
 			n--
 		}
-		if n == 1 && total > c.most {
+		if n == 1 && c.count(c.text(marks[:n])) > c.most {
 			c.long(marks[0])
 		} else {
 			c.add(c.text(marks[:n]), marks[:n])
@@ -215,13 +221,42 @@ func (c *chunker) cut(marks []mark) {
 	}
 }
 
+// header returns the header of the table that a block goes on with, if it leaves at least half of a piece for the rows.
+func (c *chunker) header(m mark) string {
+	if m.headerEnd == 0 || m.headerEnd > len(c.out) {
+		return ""
+	}
+	if header := c.out[m.header:m.headerEnd]; 2*c.count(header) <= c.most {
+		return outdent(header)
+	}
+	return ""
+}
+
+// outdent takes away the spaces that all lines begin with: those of the list items around a piece.
+func outdent(text string) string {
+	if text == "" || text[0] != ' ' {
+		return text
+	}
+	width := len(text)
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			width = min(width, len(line)-len(strings.TrimLeft(line, " ")))
+		}
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(line[min(width, len(strings.TrimRight(line, "\n"))):])
+	}
+	return out.String()
+}
+
 // text returns the blocks as they stand in the output.
 func (c *chunker) text(marks []mark) string {
 	return c.out[min(marks[0].out, len(c.out)):min(marks[len(marks)-1].outEnd, len(c.out))]
 }
 
 func (c *chunker) add(text string, marks []mark) {
-	text = strings.Trim(text, "\n")
+	text = outdent(strings.Trim(text, "\n"))
 	if strings.TrimSpace(text) == "" {
 		return
 	}

@@ -30,6 +30,8 @@ func (w *writer) escape(word []byte, links bool) {
 			escaped = i+1 == len(word) && i > 0 || i+1 < len(word) && (isLetter(word[i+1]) || word[i+1] == '#')
 		case '|':
 			escaped = w.cell
+		case '$':
+			escaped = w.x.hasFormulas
 		case ':':
 			escaped = bytes.HasPrefix(word[i+1:], []byte("//")) && i >= 3 || isEmoji(word[i+1:])
 		case '.':

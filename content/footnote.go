@@ -125,6 +125,19 @@ func (f *footnotes) reference(n html.Node) string {
 	return f.references[n.ID()]
 }
 
+// isIn reports whether an element has a reference to a note, and nothing beside it.
+func (f *footnotes) isIn(n html.Node) bool {
+	if f == nil {
+		return false
+	}
+	for _, c := range elementsIn(n) {
+		if f.references[c.ID()] != "" || f.backs[c.ID()] {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *footnotes) isBack(n html.Node) bool { return f != nil && f.backs[n.ID()] }
 
 func (f *footnotes) isLabel(n html.Node) bool { return f != nil && f.labels[n.ID()] }

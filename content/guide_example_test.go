@@ -215,7 +215,7 @@ func ExampleMarkdown() {
 			fmt.Println(content.Markdown(n, "https://paper.example/notes/"))
 		}
 	}
-	// Output: 1\. A **bold** note, with [more](<https://paper.example/notes/more>).
+	// Output: 1\. A **bold** note, with [more](https://paper.example/notes/more).
 }
 
 // languageOf returns the language that the page declares, or a guess that is nearly sure.

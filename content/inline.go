@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,7 +21,8 @@ type inline struct {
 	closed   openMark // the emphasis that was closed last
 	closedAt int      // where its mark ends, 0 for none
 	linkAt   int      // where the URL of the last link is
-	linkEnd  int      // where the link ends, 0 for none
+	linkTo   int      // where the URL ends
+	linkEnd  int      // where the link and the punctuation behind it end, 0 for none
 	code     int      // elements of code that are open
 	codeOn   bool     // the span that is read goes on with the last one
 	fence    int      // how long the marks of the last span are
@@ -36,7 +38,8 @@ type inline struct {
 type openMark struct {
 	mark string
 	link bool
-	at   int // in para, -1 before it is written, -2 if it will not be
+	tag  bool // the mark is that of an element of HTML
+	at   int  // in para, -1 before it is written, -2 if it will not be
 }
 
 const (
@@ -127,16 +130,15 @@ func (w *writer) word(r rune) {
 	}
 }
 
-// guardLink puts angle brackets around the URL of the link that ends here, before something follows it without a space: readers that make
-// links of bare URLs may take what follows for a part of it.
+// guardLink puts angle brackets around the URL of the link that ends here, before a word follows it without a space: readers that make links of
+// bare URLs may take what follows for a part of it, other than punctuation at the end of a word.
 func (w *writer) guardLink() {
 	if w.linkEnd == 0 || w.linkEnd != len(w.para) {
 		return
 	}
 	w.linkEnd = 0
-	w.para = append(w.para, ">)"...)
-	copy(w.para[w.linkAt+1:len(w.para)-2], w.para[w.linkAt:len(w.para)-3])
-	w.para[w.linkAt] = '<'
+	w.para = slices.Insert(w.para, w.linkTo, '>')
+	w.para = slices.Insert(w.para, w.linkAt, '<')
 }
 
 func (w *writer) anyOpen() bool {
@@ -178,6 +180,11 @@ func (w *writer) writeOpen(i int, r rune) {
 		w.para = append(w.para, '[')
 		return
 	}
+	if o.tag {
+		o.at = len(w.para)
+		w.para = append(w.para, o.mark...)
+		return
+	}
 	for j := range i { // no emphasis in the same emphasis
 		if w.opens[j].mark == o.mark && w.opens[j].at >= 0 {
 			o.at = never
@@ -186,8 +193,11 @@ func (w *writer) writeOpen(i int, r rune) {
 	}
 	if i+1 < len(w.opens) {
 		r = '*' // another mark follows
-		if w.opens[i+1].link {
+		switch {
+		case w.opens[i+1].link:
 			r = '['
+		case w.opens[i+1].tag:
+			r = '<'
 		}
 	}
 	if w.closedAt > 0 && w.closedAt == len(w.para) && w.closed.mark == o.mark { // go on with the one that was just closed
@@ -221,7 +231,7 @@ func (w *writer) checkClosed(r rune) {
 }
 
 func (w *writer) open(mark string, link bool) {
-	w.opens = append(w.opens, openMark{mark, link, notYet})
+	w.opens = append(w.opens, openMark{mark: mark, link: link, at: notYet})
 }
 
 // close ends what was opened last; a link with the text that ends it.
@@ -235,11 +245,16 @@ func (w *writer) close(tail string) {
 		w.para = append(w.para, "]("...)
 		w.linkAt = len(w.para)
 		w.para = append(w.para, tail...)
+		w.linkTo = len(w.para)
 		w.para = append(w.para, ')')
 		w.linkEnd = len(w.para)
 		return
 	}
 	w.guardLink()
+	if o.tag {
+		w.para = append(append(w.para, "</"...), o.mark[1:]...)
+		return
+	}
 	last := w.para[len(w.para)-1]
 	if last == o.mark[0] && w.closedAt == len(w.para) && w.closed.mark[0] == o.mark[0] && len(o.mark) == len(w.closed.mark) {
 		return
@@ -274,6 +289,15 @@ func (w *writer) inlineElement(n html.Node, in *info) {
 		w.emphasis(n, "**")
 	case html.AtomDel, html.AtomS, html.AtomStrike:
 		w.emphasis(n, "~~")
+	case html.AtomSub, html.AtomSup:
+		if w.code > 0 || w.x.info[n.ID()].text == 0 || w.notes.isIn(n) {
+			w.children(n)
+			return
+		}
+		w.opens = append(w.opens, openMark{mark: "<" + n.Name() + ">", tag: true, at: notYet})
+		w.children(n)
+		w.endCode()
+		w.close("")
 	case html.AtomCode, html.AtomKbd, html.AtomSamp, html.AtomTt:
 		w.code++
 		w.children(n)
@@ -287,7 +311,7 @@ func (w *writer) inlineElement(n html.Node, in *info) {
 }
 
 func (w *writer) emphasis(n html.Node, mark string) {
-	if w.code > 0 || w.heading > 0 && mark == "**" {
+	if w.code > 0 || w.bold && mark != "~~" || w.heading > 0 && mark == "**" {
 		w.children(n)
 		return
 	}
@@ -386,6 +410,10 @@ func (w *writer) textNode(n html.Node) {
 		}
 		i = wordEnd(data)
 		r, _ := utf8.DecodeRune(data)
+		ends := w.linkEnd > 0 && w.linkEnd == len(w.para) && !w.space && w.breaks == 0 && !w.anyDue() && len(bytes.Trim(data[:i], ".,:!?")) == 0
+		if ends {
+			w.linkEnd = notYet
+		}
 		w.word(w.firstOf(r))
 		if w.from < 0 {
 			w.from, w.to = n.Pos(), n.Pos()
@@ -395,6 +423,9 @@ func (w *writer) textNode(n html.Node) {
 			w.escape(data[:i], true)
 		} else {
 			w.para = append(w.para, data[:i]...)
+		}
+		if ends {
+			w.linkEnd = len(w.para)
 		}
 		data = data[i:]
 	}

@@ -21,6 +21,7 @@ const (
 	LeftLinks      Reason = "mostly links"                                        // a list, table or block
 	LeftForm       Reason = "more controls than paragraphs"                       // a form, or a block that looks like one
 	LeftDrawing    Reason = "words of a drawing"                                  // svg
+	LeftFormula    Reason = "another form of a formula"                           // beside its TeX, or beside its MathML
 	LeftMark       Reason = "permalinks and numbers of lines"                     // ¶, #, [edit] beside a title; those beside code
 	LeftHidden     Reason = "hidden"                                              // hidden, aria-hidden=true, or a style that hides it
 	LeftScript     Reason = "scripts, styles, templates, and what replaces media" // script, style, template, noscript, iframe, video …
@@ -130,6 +131,8 @@ func (x *extractor) words(id uint32) (count int) {
 // reason says why an element was left out.
 func (x *extractor) reason(n html.Node, in *info) Reason {
 	switch {
+	case in.flags&dead != 0 && n.Namespace() != html.SVG && x.hasFormulas && x.isFormulaTwin(n):
+		return LeftFormula
 	case in.flags&dead != 0:
 		switch n.Atom() {
 		case html.AtomNav, html.AtomMenu, html.AtomSearch, html.AtomDialog, html.AtomButton, html.AtomInput, html.AtomSelect,

@@ -28,6 +28,16 @@ func (a *Article) HTML() string {
 		case html.TextNode:
 			out = escapeHTML(out, n.Data())
 		case html.ElementNode:
+			if x.isMoved(id, a.Node.ID()) {
+				id = x.skip(id)
+				continue
+			}
+			if name := x.tabName(id, a.Node.ID()); !name.IsZero() {
+				out = append(x.escapedText(append(out, "<p><strong>"...), name), "</strong></p>"...)
+			}
+			if isTeXScript(n) {
+				continue
+			}
 			if n.Namespace() != html.HTML || n.Is(html.AtomHtml) || n.Is(html.AtomBody) {
 				continue
 			}
@@ -42,6 +52,18 @@ func (a *Article) HTML() string {
 		open = open[:len(open)-1]
 	}
 	return string(out)
+}
+
+// escapedText appends the text of an element.
+func (x *extractor) escapedText(out []byte, n html.Node) []byte {
+	for id := n.ID() + 1; id < x.info[n.ID()].end; id++ {
+		if x.info[id].flags&(dead|dropped) != 0 {
+			id = x.skip(id)
+		} else if c := x.doc.Node(id); c.Kind() == html.TextNode {
+			out = escapeHTML(out, c.Data())
+		}
+	}
+	return out
 }
 
 func (x *extractor) openTag(out []byte, n html.Node) []byte {

@@ -25,6 +25,8 @@ const (
 	tabular                     // a table with headings
 	numbered                    // a table of code with the numbers of its lines
 	inTitle                     // inside of a heading, a term or a caption, or one
+	formula                     // a formula: see isFormula
+	withTeX                     // an element semantics of MathML with TeX
 )
 
 // info is what is counted of a node: of all that is inside of it and not dead.
@@ -92,7 +94,7 @@ func (x *extractor) measure() {
 		case html.ElementNode:
 			if x.isDead(n, in) && !x.isAroundChosen(id, n.EndID()) {
 				in.flags |= dead
-				if n.Is(html.AtomInput) || n.Is(html.AtomTextarea) || n.Is(html.AtomSelect) || n.Is(html.AtomButton) {
+				if n.Is(html.AtomInput) && (x.tabs == nil || !isRadio(n)) || n.Is(html.AtomTextarea) || n.Is(html.AtomSelect) || n.Is(html.AtomButton) {
 					in.inputs = 1
 				}
 				id = n.EndID()
@@ -132,8 +134,11 @@ func (x *extractor) isAroundChosen(id, end uint32) bool { return id <= x.chosen 
 // isDead reports whether an element and what is inside of it hold no text, or only what a tool has added to it.
 func (x *extractor) isDead(n html.Node, in *info) bool {
 	a := n.Atom()
-	if n.Namespace() != html.HTML {
-		return n.Namespace() == html.SVG
+	if n.Namespace() == html.SVG || x.hasFormulas && x.isFormulaTwin(n) {
+		return true
+	}
+	if n.Namespace() != html.HTML || x.hasFormulas && isTeXScript(n) || x.tabs.isShown(n.ID()) {
+		return false
 	}
 	if a < elementAtoms && deadElements[a] {
 		return true
@@ -157,11 +162,11 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 				in.flags |= hidden
 			}
 		case html.AtomAriaHidden:
-			if string(at.Raw()) == "true" {
+			if string(at.Raw()) == "true" && !isNoteTitle(n) {
 				in.flags |= hidden
 			}
 		case html.AtomStyle:
-			if isHidden(at.Raw()) {
+			if isHidden(at.Raw()) && !(x.hasFormulas && bytes.Contains(n.FindAttr(html.AtomClass).Raw(), []byte("mwe-math-mathml"))) {
 				in.flags |= hidden
 			}
 		case html.AtomRole:
@@ -221,6 +226,9 @@ func (x *extractor) element(n html.Node, in *info) {
 	if isTitle(n) {
 		in.flags |= inTitle
 	}
+	if x.hasFormulas && isFormula(n) {
+		in.flags |= formula
+	}
 	switch n.Atom() {
 	case html.AtomA:
 		in.flags |= inLink
@@ -240,6 +248,10 @@ func (x *extractor) element(n html.Node, in *info) {
 		x.countAnchors(n)
 	case html.AtomPre, html.AtomCode:
 		in.flags |= inCode
+	case html.AtomSemantics:
+		if n.Namespace() == html.MathML && hasTeX(n) {
+			in.flags |= withTeX
+		}
 	case html.AtomTable:
 		in.flags |= inTable
 	case html.AtomTh:

@@ -31,16 +31,16 @@ func TestChunkTerms(t *testing.T) {
 <p>After the class.</p><div><h2>Beside<a class=anchor href="#user-%C3%A4"></a></h2></div><dl><dt id=a>a</dt><dd>One.</dd><dt id=b>b</dt><dd>Two.</dd><dt id=c>c</dt><dd>` + long + `</dd><dt id=d>d</dt><dd>Three.</dd></dl></section></div>`
 	const want = `os #os: # os~~About it.
 os/Files #files: ## Files
-os/Files/class A #os.A: class A~~LONG
+os/Files/class A #os.A: **class A**~~- LONG
 os/Files/class A/Notes #os.A: ### Notes~~LONG
-os/Files/class A/Notes/f() #os.A.f: f()~~LONG
-os/Files/class A/Notes/g() #os.A.g: g()~~h()~~LONG
+os/Files/class A/Notes/f() #os.A.f: **f()**~~- LONG
+os/Files/class A/Notes/g() #os.A.g: **g()**~~**h()**~~- LONG
 os/Files/class A/Notes #os.A: After the methods.
-os/Files #files: no id~~Its text.~~After the class.
+os/Files #files: **no id**~~- Its text.~~After the class.
 os/Beside #user-ä: ## Beside
-os/Beside #a: a~~One.~~b~~Two.
-os/Beside/c #c: c~~LONG
-os/Beside/d #d: d~~Three.
+os/Beside #a: **a**~~- One.~~**b**~~- Two.
+os/Beside/c #c: **c**~~- LONG
+os/Beside/d #d: **d**~~- Three.
 `
 	doc := whole(t, page)
 	got := strings.ReplaceAll(outlineOf(content.Chunks(doc.Root(), "http://a.test/", 40)), strings.TrimSpace(long), "LONG")
@@ -166,12 +166,20 @@ func TestOverlap(t *testing.T) {
 	if len(chunks) != len(own) {
 		t.Fatalf("%d pieces, without overlap %d", len(chunks), len(own))
 	}
-	overlaps := 0
+	overlaps, tables := 0, 0
+	const header = "| a | b |\n| --- | --- |\n"
 	for i, c := range chunks {
-		if c.Text[c.Overlap:] != own[i].Text || c.ID != own[i].ID || c.Start != own[i].Start || c.Tokens > 60 || c.Tokens != content.Tokens(c.Text) {
+		if c.Text[c.Overlap:] != own[i].Text[own[i].Overlap:] || c.ID != own[i].ID || c.Start != own[i].Start || c.Tokens > 60 || c.Tokens != content.Tokens(c.Text) {
 			t.Errorf("%+v, without overlap %+v", c, own[i])
 		}
 		if c.Overlap == 0 {
+			continue
+		}
+		if strings.HasPrefix(c.Text, "|") {
+			if c.Text[:c.Overlap] != header {
+				t.Errorf("%q begins with another header than %q", c.Text, header)
+			}
+			tables++
 			continue
 		}
 		overlaps++
@@ -180,10 +188,10 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("%q repeats %q of %q", c.Text, repeated, own[i-1].Text)
 		}
 	}
-	if overlaps < 10 {
-		t.Errorf("%d overlaps", overlaps)
+	if overlaps < 10 || tables < 4 {
+		t.Errorf("%d overlaps, %d pieces of a table with its header", overlaps, tables)
 	}
-	if again := content.Chunks(doc.Root(), "http://a.test/", 40, content.Overlap(-1)); !slices.EqualFunc(again, own, func(a, b content.Chunk) bool { return a.ID == b.ID && a.Overlap == 0 }) {
+	if again := content.Chunks(doc.Root(), "http://a.test/", 40, content.Overlap(-1)); !slices.EqualFunc(again, own, func(a, b content.Chunk) bool { return a.ID == b.ID && a.Overlap == b.Overlap }) {
 		t.Error("an overlap of less than nothing is one")
 	}
 }
@@ -260,8 +268,8 @@ func TestChunksOfRandomTrees(t *testing.T) {
 		all := ""
 		most := 16 + random.IntN(100)
 		for _, c := range content.Chunks(doc.Root(), "http://a.test/", most) {
-			all += c.Text + "\n"
-			if c.Tokens > most || c.Overlap != 0 {
+			all += c.Text[c.Overlap:] + "\n"
+			if c.Tokens > most || c.Overlap != 0 && !strings.HasSuffix(c.Text[:c.Overlap], "--- |\n") {
 				t.Errorf("tree %d: %d tokens of %d", round, c.Tokens, most)
 			}
 		}

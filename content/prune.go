@@ -163,6 +163,9 @@ func (x *extractor) pruneTitles(root uint32) {
 
 // odd says why an element inside of the article is none of its parts; "" if it is one.
 func (x *extractor) odd(n html.Node, in *info) Reason {
+	if x.tabs.isName(n.ID()) {
+		return ""
+	}
 	if x.manual {
 		return x.oddInManual(n, in)
 	}

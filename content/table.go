@@ -33,6 +33,7 @@ func (w *writer) table(n html.Node) {
 	heading, link := w.heading, w.blockLink
 	w.heading = 0
 	var row []byte
+	header, headerEnd := len(w.out), 0
 	for i, cells := range rows {
 		at := len(w.out)
 		w.from, w.to = cells[0].Pos(), cells[0].Pos()
@@ -43,6 +44,7 @@ func (w *writer) table(n html.Node) {
 			}
 			w.line(append(row, '|'))
 			w.ruler(columns)
+			headerEnd = len(w.out)
 			row = row[:0]
 		}
 		count := 0
@@ -72,8 +74,13 @@ func (w *writer) table(n html.Node) {
 		w.line(row)
 		if i == 0 && w.md && w.isHeader(cells) {
 			w.ruler(columns)
+			headerEnd = len(w.out)
 		}
 		w.end(at, w.from, w.to, false)
+		if i > 0 {
+			last := &w.marks[len(w.marks)-1]
+			last.header, last.headerEnd = header, headerEnd
+		}
 	}
 	w.heading, w.blockLink = heading, link
 	w.gap = true
@@ -103,7 +110,7 @@ func (w *writer) span(cell html.Node, most int) int {
 // reaches into a row. There are none for a layout.
 func (w *writer) rows(table html.Node) (rows [][]html.Node, columns int) {
 	role := string(table.FindAttr(html.AtomRole).Raw())
-	if role == "presentation" || role == "none" || w.cell {
+	if role == "presentation" || role == "none" || w.cell || isNoteTable(table) {
 		return nil, 0
 	}
 	end := w.x.info[table.ID()].end

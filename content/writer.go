@@ -3,6 +3,7 @@ package content
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/tegenaria/tegenaria/html"
 )
@@ -13,6 +14,7 @@ const maxNesting = 200
 // writer writes a part of a tree as Markdown, or as plain text.
 type writer struct {
 	x    *extractor
+	root uint32 // what is written
 	opts *options
 	md   bool // Markdown, else plain text
 	most int  // bytes, after which there is text alone
@@ -31,6 +33,7 @@ type writer struct {
 	heading   int // the level of the heading that is being written, 0 for none
 	outline   *outline
 	cell      bool
+	bold      bool // in a title, which is all bold
 	blockLink string // of a link that has blocks inside
 	notes     *footnotes
 }
@@ -41,6 +44,8 @@ type mark struct {
 	from, to    int  // in the source, bytes
 	section     int  // its number in the outline
 	prose       bool // a paragraph, not a heading, code or a row of a table
+	// Of a row of a table behind its first one: where the header is in the output.
+	header, headerEnd int
 }
 
 // listEnd is the list that ended last: another one of the same kind right behind it needs other marks.
@@ -51,7 +56,7 @@ type listEnd struct {
 }
 
 func (x *extractor) write(n html.Node, opts *options, md bool) *writer {
-	w := &writer{x: x, opts: opts, md: md, most: x.most(), outline: newOutline(x)}
+	w := &writer{x: x, root: n.ID(), opts: opts, md: md, most: x.most(), outline: newOutline(x)}
 	if md {
 		w.notes = x.footnotes(n)
 	}
@@ -85,9 +90,14 @@ func (w *writer) flatten(n html.Node) {
 	end := w.x.info[n.ID()].end
 	for id := n.ID() + 1; id < end; id++ {
 		in := &w.x.info[id]
-		if w.skips(in) {
+		if w.skips(in) || w.x.isMoved(id, w.root) {
 			id = w.x.skip(id)
 			continue
+		}
+		if name := w.x.tabName(id, w.root); !name.IsZero() {
+			w.space = true
+			w.flatten(name)
+			w.space = true
 		}
 		c := w.x.doc.Node(id)
 		switch {
@@ -119,6 +129,20 @@ func (w *writer) node(n html.Node) {
 	default:
 		return
 	}
+	if w.x.isMoved(n.ID(), w.root) {
+		return
+	}
+	if name := w.x.tabName(n.ID(), w.root); !name.IsZero() {
+		w.title(name)
+	}
+	if in.flags&formula != 0 {
+		if in.flags&block != 0 && !w.cell {
+			w.flush()
+			defer w.flush()
+		}
+		w.formula(n)
+		return
+	}
 	if n.Namespace() != html.HTML {
 		w.children(n)
 		return
@@ -141,9 +165,15 @@ func (w *writer) node(n html.Node) {
 		w.list(n)
 	case html.AtomLi:
 		w.item(n, "- ")
-	case html.AtomDd, html.AtomP, html.AtomDiv:
+	case html.AtomDd:
+		w.description(n)
+	case html.AtomP, html.AtomDiv:
 		if label := w.notes.target(n); label != "" {
 			w.contained(n, "[^"+label+"]: ", 4)
+			break
+		}
+		if isNoteTitle(n) {
+			w.title(n)
 			break
 		}
 		w.children(n)
@@ -161,7 +191,7 @@ func (w *writer) node(n html.Node) {
 	case html.AtomDt:
 		if !w.notes.isLabel(n) {
 			w.outline.term(n)
-			w.children(n)
+			w.title(n)
 		}
 	default:
 		w.children(n)
@@ -180,6 +210,51 @@ func (w *writer) headingElement(n html.Node, level int) {
 	w.children(n)
 	w.flush()
 	w.heading, w.tight = 0, tight
+}
+
+// title writes the name of a part that has no heading, as a paragraph in bold: a term, the title of a note, the name of a tab.
+func (w *writer) title(n html.Node) {
+	if w.cell && len(w.para) > 0 {
+		w.breaks = 1
+	}
+	w.flush()
+	switch {
+	case !w.md || w.heading > 0 || w.x.info[n.ID()].flags&blockIn != 0 && !n.Is(html.AtomDt):
+		w.flatten(n)
+	case w.x.info[n.ID()].flags&blockIn != 0:
+		w.children(n)
+	default:
+		w.open("**", false)
+		w.bold = true
+		w.children(n)
+		w.endCode()
+		w.bold = false
+		w.close("")
+	}
+	if w.cell && len(w.para) > 0 {
+		w.breaks = 1
+	}
+	w.flush()
+}
+
+// description writes what a definition list says of a term, as an item of a list.
+func (w *writer) description(n html.Node) {
+	if label := w.notes.target(n); label != "" {
+		w.contained(n, "[^"+label+"]: ", 4)
+		return
+	}
+	other := w.lists.other
+	if !previous(n).Is(html.AtomDd) {
+		other = w.lists.at == len(w.out) && !w.lists.ordered && !w.lists.other && len(w.out) > 0
+	}
+	marker, wrote := "- ", len(w.out)
+	if other && w.md {
+		marker = "* "
+	}
+	w.contained(n, marker, 2)
+	if len(w.out) > wrote {
+		w.lists = listEnd{len(w.out), false, other}
+	}
 }
 
 func (w *writer) rule(n html.Node) {
@@ -231,7 +306,7 @@ func (w *writer) list(n html.Node) {
 		number = 1
 	}
 	other := w.lists.at == len(w.out) && w.lists.ordered == ordered && !w.lists.other && len(w.out) > 0
-	outer := w.tight
+	outer, gap, at, lines := w.tight, w.gap, len(w.out), w.lines
 	if !outer || w.level == 0 {
 		w.begin()
 	}
@@ -241,7 +316,7 @@ func (w *writer) list(n html.Node) {
 	wrote, width := len(w.out), 0
 	w.level++
 	for c := n.FirstChild(); !c.IsZero(); c = c.NextSibling() {
-		if w.skips(&w.x.info[c.ID()]) {
+		if w.skips(&w.x.info[c.ID()]) || w.x.isMoved(c.ID(), w.root) {
 			continue
 		}
 		if !c.Is(html.AtomLi) {
@@ -272,6 +347,9 @@ func (w *writer) list(n html.Node) {
 	w.level--
 	w.tight = outer
 	w.gap = !outer
+	if w.lines == lines { // nothing to write
+		w.gap, w.out = gap, w.out[:at]
+	}
 	if len(w.out) > wrote {
 		w.lists = listEnd{len(w.out), ordered, other}
 	}
@@ -302,14 +380,43 @@ func (w *writer) item(n html.Node, marker string) {
 		w.contained(n, "[^"+label+"]: ", 4)
 		return
 	}
-	w.contained(n, marker, len(marker))
+	width := len(marker)
+	if box := checkboxOf(n); !box.IsZero() {
+		if box.FindAttr(html.AtomChecked).IsZero() {
+			marker += "[ ] "
+		} else {
+			marker += "[x] "
+		}
+	}
+	w.contained(n, marker, width)
+}
+
+// checkboxOf returns the checkbox that an item begins with, as those of lists of tasks do.
+func checkboxOf(item html.Node) html.Node {
+	n := item.FirstChild()
+	for range 8 {
+		switch {
+		case n.Kind() == html.TextNode && len(bytes.TrimSpace(n.Data())) == 0, n.Kind() == html.CommentNode:
+			n = n.NextSibling()
+		case n.Is(html.AtomInput):
+			if strings.EqualFold(n.FindAttr(html.AtomType).Value(), "checkbox") {
+				return n
+			}
+			return html.Node{}
+		case n.Is(html.AtomP) || n.Is(html.AtomLabel) || n.Is(html.AtomSpan) || n.Is(html.AtomDiv) || n.IsElement() && n.Atom() >= elementAtoms:
+			n = n.FirstChild()
+		default:
+			return html.Node{}
+		}
+	}
+	return html.Node{}
 }
 
 var indent = []byte("                ")
 
 func (w *writer) contained(n html.Node, marker string, width int) {
 	w.flush()
-	gap := w.gap
+	gap, at := w.gap, len(w.out)
 	if w.tight {
 		w.gap = false
 	} else {
@@ -319,7 +426,7 @@ func (w *writer) contained(n html.Node, marker string, width int) {
 	w.nested(func() { w.children(n) }, []byte(marker), indent[:width])
 	w.gap = !w.tight
 	if w.lines == lines { // nothing to write
-		w.gap = gap
+		w.gap, w.out = gap, w.out[:at]
 	}
 }
 
@@ -354,7 +461,7 @@ func (w *writer) line(text []byte) {
 
 // end notes where a block came from.
 func (w *writer) end(at, from, to int, prose bool) {
-	w.marks = append(w.marks, mark{at, len(w.out), from, max(from, to), w.outline.at, prose})
+	w.marks = append(w.marks, mark{out: at, outEnd: len(w.out), from: from, to: max(from, to), section: w.outline.at, prose: prose})
 	w.gap = !w.tight || w.heading > 0
 }
 

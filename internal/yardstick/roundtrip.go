@@ -70,9 +70,9 @@ func (f *Facts) read(n html.Node, depth int, at place) {
 				f.Code = append(f.Code, text)
 			}
 			in.pre = true
-		case a == html.AtomUl, a == html.AtomOl:
+		case a == html.AtomUl, a == html.AtomOl, a == html.AtomDl:
 			down++
-		case a == html.AtomLi:
+		case a == html.AtomLi, a == html.AtomDd: // what is said of a term is an item
 			if own := firstWord(c); own != "" && !at.table {
 				f.Lists = append(f.Lists, fmt.Sprint(depth, " ", own))
 			}
@@ -95,7 +95,7 @@ func collapsed(n html.Node) string {
 func firstWord(n html.Node) string {
 	for c := range n.Children() {
 		if len(Words(collapsed(c))) > 0 {
-			if c.Is(html.AtomUl) || c.Is(html.AtomOl) {
+			if c.Is(html.AtomUl) || c.Is(html.AtomOl) || c.Is(html.AtomDl) && c.FirstChild().Is(html.AtomDd) {
 				return ""
 			}
 			return Words(collapsed(n))[0]
@@ -107,7 +107,7 @@ func firstWord(n html.Node) string {
 // dataTable returns the texts of the cells of a table, if it is one of data as package content says.
 func dataTable(table html.Node) (cells string, ok bool) {
 	columns := 0
-	if role := table.Attr("role"); role == "presentation" || role == "none" {
+	if role := table.Attr("role"); role == "presentation" || role == "none" || strings.Contains(table.Parent().Attr("class"), "admonitionblock") {
 		return "", false
 	}
 	for n := range table.Descendants() {
