@@ -124,6 +124,7 @@ type extractor struct {
 	good         int32  // characters that are in no link
 	hasFragments bool   // there are links to places in the page
 	hasFormulas  bool   // there may be formulas
+	forum        bool   // a discussion, as its microdata say
 	tabs         *tabs  // nil for a page without tabs
 	permalinks   int    // headings with a link to themselves
 	slugs        int    // headings with a place that links lead to, or with an id that is made of their words

@@ -273,3 +273,8 @@ func (w *writer) endCode() {
 	w.codeEnd = len(w.para)
 	w.space = after
 }
+
+// isFragment reports whether an element is a block of code of Doxygen, which has an element for each line.
+func isFragment(n html.Node) bool {
+	return n.Is(html.AtomDiv) && string(n.FindAttr(html.AtomClass).Raw()) == "fragment"
+}

@@ -50,7 +50,7 @@ var stems = [...]stem{
 	{"discuss", hintComment, prefix}, {"leserbrief", hintComment, prefix},
 	{"nav", hintNav, whole}, {"navi", hintNav, prefix}, {"navbar", hintNav, anywhere}, {"navigation", hintNav, anywhere}, {"menu", hintNav, anywhere}, {"breadcrumb", hintNav, anywhere},
 	{"pagination", hintNav, anywhere}, {"pager", hintNav, whole}, {"paging", hintNav, whole}, {"pagenav", hintNav, anywhere}, {"sitemap", hintNav, whole}, {"skip", hintNav, whole}, {"jump", hintNav, whole},
-	{"navheader", hintNav, whole}, {"navfooter", hintNav, whole}, {"toolbar", hintNav, whole}, {"crumbs", hintNav, anywhere}, {"prevnext", hintNav, anywhere},
+	{"navheader", hintNav, whole}, {"navfooter", hintNav, whole}, {"toolbar", hintNav, whole}, {"crumbs", hintNav, anywhere}, {"prevnext", hintNav, anywhere}, {"catlinks", hintNav, whole}, {"dropdown", hintNav, whole}, {"printfooter", hintSide, whole},
 	{"share", hintShare, prefix}, {"sharing", hintShare, prefix}, {"social", hintShare, anywhere}, {"addthis", hintShare, anywhere}, {"addtoany", hintShare, anywhere},
 	{"sharedaddy", hintShare, anywhere}, {"jetpack", hintShare, whole}, {"likes", hintShare, whole}, {"bookmark", hintWeak, prefix}, {"follow", hintWeak, whole},
 	{"related", hintRelated, anywhere}, {"recommend", hintRelated, anywhere}, {"popular", hintRelated, anywhere}, {"trending", hintRelated, anywhere}, {"outbrain", hintRelated, anywhere},
@@ -64,7 +64,7 @@ var stems = [...]stem{
 	{"foot", hintWeak, whole}, {"marginal", hintSide, prefix}, {"rightcol", hintSide, prefix}, {"leftcol", hintSide, prefix}, {"secondary", hintWeak, whole}, {"tertiary", hintWeak, whole}, {"extra", hintWeak, whole}, {"supplemental", hintSide, whole}, {"legal", hintSide, whole}, {"copyright", hintSide, whole}, {"disclaimer", hintSide, whole},
 	{"modal", hintWeak, prefix}, {"popup", hintPopup, anywhere}, {"cookie", hintConsent, prefix}, {"consent", hintConsent, prefix}, {"gdpr", hintConsent, prefix}, {"newsletter", hintPopup, anywhere}, {"subscri", hintPopup, prefix}, {"signup", hintPopup, anywhere}, {"login", hintPopup, prefix},
 	{"paywall", hintWeak, anywhere}, {"overlay", hintWeak, whole}, {"lightbox", hintPopup, whole}, {"tooltip", hintPopup, prefix}, {"dialog", hintPopup, whole}, {"registration", hintPopup, prefix}, {"search", hintWeak, prefix}, {"rating", hintWeak, prefix}, {"poll", hintPopup, whole}, {"print", hintPopup, whole},
-	{"hidden", hintUnseen, whole}, {"sronly", hintUnseen, whole}, {"noprint", hintWeak, whole}, {"noindex", hintPopup, whole},
+	{"hidden", hintUnseen, whole}, {"sronly", hintUnseen, whole}, {"noprint", hintPopup, whole}, {"noindex", hintPopup, whole},
 	{"caption", hintCaption, anywhere}, {"headline", hintTitle, anywhere}, {"title", hintTitle, suffix},
 }
 

@@ -16,7 +16,7 @@ var generators = []string{"docutils", "sphinx", "docbook", "asciidoc", "docusaur
 // places that links lead to, or the ids that generators make of their words, or code has most of its text. A page without such a generator
 // that says that it is an article is none.
 func (x *extractor) isManual(page *metadata.Page) bool {
-	name := strings.ToLower(page.Meta.Get("generator"))
+	name := strings.ToLower(strings.Join(page.Meta.All("generator"), " "))
 	if slices.ContainsFunc(generators, func(g string) bool { return strings.Contains(name, g) }) {
 		return true
 	}
@@ -74,7 +74,7 @@ func (x *extractor) isApart(n html.Node, in *info) bool {
 	if n.Is(html.AtomAside) {
 		return !isNote(n) && !(x.besideText(n.PrevSibling(), html.Node.PrevSibling) && x.besideText(n.NextSibling(), html.Node.NextSibling))
 	}
-	if x.chosen != 0 || in.hint&hintBad&^hintWeak == 0 || in.flags&(inCode|inTable) != 0 {
+	if x.chosen != 0 || in.hint&hintBad&^hintWeak == 0 || in.flags&(inCode|inTable) != 0 || isOfNote(n) {
 		return false
 	}
 	switch n.Atom() {

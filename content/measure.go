@@ -151,6 +151,8 @@ func (x *extractor) isDead(n html.Node, in *info) bool {
 	defer func() { in.hint = h }()
 	for at := n.FirstAttr(); !at.IsZero(); at = at.Next() {
 		switch at.Atom() {
+		case html.AtomItemtype:
+			x.forum = x.forum || bytes.HasSuffix(at.Raw(), []byte("schema.org/DiscussionForumPosting"))
 		case html.AtomClass, html.AtomItemprop:
 			h |= hintsOf(at.Raw())
 		case html.AtomId:
@@ -248,6 +250,10 @@ func (x *extractor) element(n html.Node, in *info) {
 		x.countAnchors(n)
 	case html.AtomPre, html.AtomCode:
 		in.flags |= inCode
+	case html.AtomDiv:
+		if isFragment(n) {
+			in.flags |= inCode
+		}
 	case html.AtomSemantics:
 		if n.Namespace() == html.MathML && hasTeX(n) {
 			in.flags |= withTeX

@@ -39,3 +39,16 @@ func isNoteTitle(n html.Node) bool {
 func isNoteTable(table html.Node) bool {
 	return bytes.Contains(table.Parent().FindAttr(html.AtomClass).Raw(), []byte("admonitionblock"))
 }
+
+// isOfNote reports whether the class of an element says that it is a note, or a part of one.
+func isOfNote(n html.Node) bool {
+	class := n.FindAttr(html.AtomClass).Raw()
+	for name := range bytes.FieldsSeq(class[:min(len(class), maxName)]) {
+		for _, s := range noteNames {
+			if bytes.HasPrefix(name, []byte(s)) {
+				return true
+			}
+		}
+	}
+	return false
+}

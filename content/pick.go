@@ -39,7 +39,11 @@ func (x *extractor) isUnlikely(n html.Node, in *info) bool {
 	if x.manual {
 		return x.isApart(n, in)
 	}
-	if in.hint&hintBad == 0 || in.flags&(inCode|inTable) != 0 {
+	bad := in.hint & hintBad
+	if x.forum { // the posts are its text
+		bad &^= hintComment
+	}
+	if bad == 0 || in.flags&(inCode|inTable) != 0 {
 		return false
 	}
 	switch n.Atom() {

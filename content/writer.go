@@ -33,7 +33,7 @@ type writer struct {
 	heading   int // the level of the heading that is being written, 0 for none
 	outline   *outline
 	cell      bool
-	bold      bool // in a title, which is all bold
+	bold      bool   // in a title, which is all bold
 	blockLink string // of a link that has blocks inside
 	notes     *footnotes
 }
@@ -172,11 +172,14 @@ func (w *writer) node(n html.Node) {
 			w.contained(n, "[^"+label+"]: ", 4)
 			break
 		}
-		if isNoteTitle(n) {
+		switch {
+		case isNoteTitle(n):
 			w.title(n)
-			break
+		case isFragment(n):
+			w.pre(n)
+		default:
+			w.children(n)
 		}
-		w.children(n)
 	case html.AtomBlockquote:
 		w.quote(n)
 	case html.AtomTable:
