@@ -61,7 +61,7 @@ func (ls settlementListeners) tell(list []ended) error {
 	}
 	for _, l := range ls {
 		if err := guard.Protect(func() error { l.Settling(told); return nil }); err != nil {
-			return fmt.Errorf("Settling of %T: %w", l, err)
+			return fmt.Errorf("%T: Settling: %w", l, err)
 		}
 	}
 	return nil
