@@ -111,7 +111,7 @@ func TestSettlementListenerPanics(t *testing.T) {
 	told := newSettlements()
 	told.fails = true
 	err := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(told)).Run(context.Background(), "test")
-	if err == nil || !strings.Contains(err.Error(), "Settling of *tegenaria_test.settlements") {
+	if err == nil || !strings.Contains(err.Error(), "*tegenaria_test.settlements: Settling") {
 		t.Errorf("Run: %v", err)
 	}
 }
