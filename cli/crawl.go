@@ -36,6 +36,8 @@ func (f *crawlFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
 	flags.StringArrayVarP(&f.sets, "set", "s", nil, "setting, `NAME=VALUE` such as politeness.delay=1s; may be repeated")
 	flags.StringVar(&f.job, "job", "", "`DIR` that keeps the crawl, so that the same command resumes it, whatever has ended it")
+	f.addCache(flags, "`DIR` that keeps the pages, so that the next crawl gets them from there, without requests and delays; see the command cache")
+	f.addCachePolicy(flags)
 	flags.StringVar(&f.ifFinished, "if-finished", "", "what is done if the --job was finished before: ok ends with exit code 0, fresh begins the job anew; without this `CHOICE` the exit code is 5")
 	flags.StringArrayVar(&f.limits, "limit", nil, "bound of the crawl, `NAME=VALUE` such as pages=100, items=50 or time=10m; may be repeated")
 	flags.StringArrayVar(&f.expect, "expect", nil, "`RULE` about all runs of the job that holds at the end, such as 'item_scraped >= 900'; else the exit code is 4; may be repeated")
@@ -57,6 +59,7 @@ func (c *call) crawlCommand() *cobra.Command {
 		Example: "  " + c.name + " crawl quotes -O quotes.jsonl\n" +
 			"  " + c.name + " crawl quotes --job job -o quotes.csv --limit time=1h --stop-ok\n" +
 			"  " + c.name + " crawl quotes -s politeness.delay=1s --expect 'item_scraped >= 100'\n" +
+			"  " + c.name + " crawl quotes --cache .tegenaria/cache -O quotes.jsonl\n" +
 			"  " + c.name + " crawl https://example.com/ --depth 2 -O pages.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -208,6 +211,13 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if isSeen {
 		c.out = printableLines{c.out}
 	}
+	cache, err := l.openCache()
+	if err != nil {
+		return err
+	}
+	if cache != nil {
+		defer func() { err = errors.Join(err, cache.Close()) }()
+	}
 	logger, logFile, err := f.log.open(c.err, c.progress != nil, c.words())
 	if err != nil {
 		return fmt.Errorf("--log-file: %w", err)
@@ -233,6 +243,12 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	}
 	if job != nil {
 		run.Add(tegenaria.EngineWithCache(job.cache))
+	}
+	if cache != nil {
+		run.Add(tegenaria.EngineWithDownloaderLayers(cache.Layer))
+		if !f.log.quiet {
+			c.sayNotArchived(outputs)
+		}
 	}
 	if err := c.app.addOutputs(run, outputs, c.out); err != nil {
 		return err

@@ -34,6 +34,7 @@ func (c *call) fetchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.fetch(cmd, f, args[0]) },
 	}
 	f.addSettings(cmd)
+	f.addLookCache(cmd)
 	cmd.Flags().BoolVar(&f.head, "head", false, "ask by HEAD, and write status and header")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write status, header, address, times and certificate as JSON, and not the body")
 	cmd.Flags().StringVar(&f.save, "save", "", "`FILE` for the body, written in one step; with --json beside that")
@@ -52,12 +53,16 @@ func (c *call) fetch(cmd *cobra.Command, f *fetchFlags, url string) error {
 	if f.head {
 		method = tegenaria.HEAD
 	}
-	return c.look(cmd.Context(), l, tegenaria.NewRequest(url, method, nil, tegenaria.RequestWithSpool()), func(resp *tegenaria.Response) error {
+	see := func(resp *tegenaria.Response) error {
+		c.sayCached(resp)
 		err := c.show(f, url, resp)
 		if err == nil && resp.Status >= 400 {
 			err = fmt.Errorf("%s: status %d %s", urlx.Redact(resp.URL), resp.Status, http.StatusText(resp.Status))
 		}
 		return err
+	}
+	return c.withCache(l, func(cache tegenaria.EngineOption) error {
+		return c.look(cmd.Context(), l, tegenaria.NewRequest(url, method, nil, tegenaria.RequestWithSpool()), see, cache)
 	})
 }
 

@@ -63,7 +63,7 @@ func readSettings(config string) (*settingsFile, error) {
 	f := &settingsFile{path: path}
 	f.entries, f.mistakes = parseSettings(name, text)
 	f.entries, err = fromFiles(f.entries, filepath.Dir(path), config == "")
-	f.mistakes = errors.Join(f.mistakes, err)
+	f.mistakes = errors.Join(f.mistakes, err, cacheFolders(f.entries, filepath.Dir(path), config == ""))
 	return f, nil
 }
 

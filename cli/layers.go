@@ -19,6 +19,7 @@ type layers struct {
 	settings []entry           // in the order in which they are applied
 	args     map[string]entry  // the last one for each argument
 	values   map[string]string // of the arguments
+	cache    cacheSettings     // as settings say
 	made     any               // the struct of the arguments, once the spider was made of it; nil: it has none
 }
 
@@ -103,7 +104,7 @@ func (c *call) section(e entry, def *Definition) (mine bool, err error) {
 	case def != nil && its.name == def.name && e.path[2] != "args": // it is tried with the others
 		return true, nil
 	case e.path[2] != "args":
-		if err := setting.Set(&tegenaria.Settings{}, e.path[2:], e.text); err != nil {
+		if err := set(&tegenaria.Settings{}, &cacheSettings{}, e.path[2:], e.text); err != nil {
 			return false, e.mistake(err)
 		}
 	case len(e.path) != 4:
@@ -172,11 +173,12 @@ func (g *given) entries() (settings, args []entry, errs []error) {
 	return settings, args, errs
 }
 
-// apply sets the settings.
+// apply sets the settings, and those of the HTTP cache in l.
 func (l *layers) apply(s *tegenaria.Settings) error {
 	var errs []error
+	l.cache = cacheSettings{}
 	for i := range l.settings {
-		if err := setting.Set(s, l.settings[i].path, l.settings[i].text); err != nil {
+		if err := set(s, &l.cache, l.settings[i].path, l.settings[i].text); err != nil {
 			errs = append(errs, l.settings[i].mistake(err))
 		}
 	}

@@ -20,6 +20,12 @@ func (g *given) addSettings(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("set", completeSetting("")))
 }
 
+// addLookCache adds the flag for a cache to such a command.
+func (g *given) addLookCache(cmd *cobra.Command) {
+	g.addCache(cmd.Flags(), "`DIR` of a cache as crawl --cache keeps it: a page that is stored there is not fetched, and others are stored")
+	completeCache(cmd)
+}
+
 // oneURL takes the one argument of a command, which is a URL.
 func oneURL(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
@@ -74,14 +80,14 @@ func everyStatus() (codes []uint64) {
 }
 
 // look fetches a page through middlewares, politeness and dial guard, whatever its status, and calls see with the response.
-func (c *call) look(ctx context.Context, l *layers, request *tegenaria.Request, see func(resp *tegenaria.Response) error) error {
+func (c *call) look(ctx context.Context, l *layers, request *tegenaria.Request, see func(resp *tegenaria.Response) error, last ...tegenaria.EngineOption) error {
 	var failed error
 	parser := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		failed = see(resp.Response())
 		return nil
 	}
 	tegenaria.RequestWithAllowedStatusCode(everyStatus())(request)
-	return errors.Join(withoutSpider(c.visit(ctx, l, tegenaria.NewSpiderOf("look", parser, request))), failed)
+	return errors.Join(withoutSpider(c.visit(ctx, l, tegenaria.NewSpiderOf("look", parser, request), last...)), failed)
 }
 
 // withoutSpider takes out of an error about a single page what is for crawls of many: the name of the spider, and how to go on.

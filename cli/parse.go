@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/spidertest/fixture"
@@ -51,6 +52,7 @@ func (c *call) parseCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.parse(cmd, f, args[0]) },
 	}
 	f.addSettings(cmd)
+	f.addLookCache(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.spider, "spider", "", "`NAME` of the spider; not needed if there is one alone")
 	flags.StringVar(&f.parser, "parser", "", "`NAME` of one of its parsers (default: the one that reads first pages)")
@@ -146,7 +148,10 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 		return &usageError{err}
 	}
 	var failed error
-	see := func(p *fixture.Page) { failed = errors.Join(failed, c.seePage(f, def, l, p)) }
+	see := func(p *fixture.Page) {
+		c.sayCached(p.Response)
+		failed = errors.Join(failed, c.seePage(f, def, l, p))
+	}
 	if !isURL(page) {
 		offline, err := pageFile(page, f.url)
 		if err != nil {
@@ -173,7 +178,9 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 		return &usageError{err}
 	}
 	defer visit.Close()
-	err = withoutSpider(c.visit(cmd.Context(), l, visit, visit.Options()...))
+	err = c.withCache(l, func(cache tegenaria.EngineOption) error {
+		return withoutSpider(c.visit(cmd.Context(), l, visit, append(visit.Options(), cache)...))
+	})
 	return errors.Join(err, failed)
 }
 

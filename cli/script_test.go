@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -30,9 +31,9 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script, offline, on the demo site.
 func TestScripts(t *testing.T) {
-	site := demosite.MustStart()
+	site, counted := demosite.MustStart(), demosite.MustStart() // the second one is that of one script
 	t.Cleanup(func() {
-		if err := site.Close(); err != nil {
+		if err := errors.Join(site.Close(), counted.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,10 +48,14 @@ func TestScripts(t *testing.T) {
 			RequireUniqueNames:  true,
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("SITE", site.URL())
+				env.Setenv("COUNTED_SITE", counted.URL())
 				env.Setenv("REPO", repo)
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){
+				"exits": exits,
+				"asked": func(ts *testscript.TestScript, neg bool, args []string) { asked(ts, counted, neg, args) },
+			},
 		})
 	})
 }
@@ -71,6 +76,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("exit code %s, not %s\nstdout:\n%s\nstderr:\n%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// asked NUMBER: a site has got so many requests, robots.txt among them.
+func asked(ts *testscript.TestScript, site *demosite.Site, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: asked NUMBER")
+	}
+	if n := len(site.Log()); strconv.Itoa(n) != args[0] {
+		ts.Fatalf("the site has got %d requests, not %s", n, args[0])
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // delays and what robots.txt says are kept from page to page. It is the spider of that crawl.
 type session struct {
 	run     *Run
-	signals bool // end a fetch
+	signals bool                           // end a fetch
+	got     func(page *tegenaria.Response) // is called with each page
 	begun   bool
 	seeds   chan *tegenaria.Context
 	cancel  context.CancelFunc
@@ -41,11 +42,11 @@ type visited struct {
 // visitNumber is the key of Meta for the number of a visit: what one that was given up still does is not of the next.
 const visitNumber = "shell.visit"
 
-// newSession makes a session with the settings and options of the program.
-func (c *call) newSession(l *layers) (*session, error) {
-	s := &session{signals: c.signals, seeds: make(chan *tegenaria.Context)}
+// newSession makes a session with the settings and options of the program, and a cache unless that is nil.
+func (c *call) newSession(l *layers, cache tegenaria.EngineOption) (*session, error) {
+	s := &session{signals: c.signals, got: c.sayCached, seeds: make(chan *tegenaria.Context)}
 	var err error
-	if s.run, err = c.looking(l, s, tegenaria.EngineWithSettings(func(s *tegenaria.Settings) {
+	if s.run, err = c.looking(l, s, cache, tegenaria.EngineWithSettings(func(s *tegenaria.Settings) {
 		s.FailFast = false // of limits of a crawl, none ends a session
 		s.Limits.Pages, s.Limits.Items, s.Limits.Errors, s.Limits.Time, s.Limits.Bytes, s.Limits.Callback = 0, 0, 0, 0, 0, 0
 	}), tegenaria.EngineWithEvents(tegenaria.Events{Error: s.failed, RequestSettled: s.settled})); err != nil {
@@ -125,6 +126,7 @@ func (s *session) StartRequest(chan<- *tegenaria.Context) {}
 // Parser keeps the page.
 func (s *session) Parser(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 	s.visit(resp.Request, func(v *visited) {
+		s.got(resp.Response())
 		v.page = shell.Keep(resp.Response())
 		delete(v.page.Request().Meta, visitNumber)
 	})

@@ -107,6 +107,13 @@ func (c *call) inForce(def *Definition, g given) ([]shownSetting, error) {
 		s.mask(secret)
 		shown = append(shown, s)
 	}
+	for _, leaf := range setting.List(&cacheSection{l.cache}) {
+		s := shownSetting{leaf.Key, leaf.Text, "default"}
+		if origin, _ := l.origin(leaf.Key); origin != "" {
+			s.Origin = origin
+		}
+		shown = append(shown, s)
+	}
 	return shown, nil
 }
 
@@ -154,7 +161,7 @@ func completeSetting(prefix string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var names []cobra.Completion
 		var s tegenaria.Settings
-		for _, leaf := range setting.List(&s) {
+		for _, leaf := range append(setting.List(&s), setting.List(&cacheSection{})...) {
 			if name, ok := strings.CutPrefix(leaf.Key, prefix); ok && !leaf.Fixed {
 				names = append(names, cobra.CompletionWithDesc(name+"=", leaf.Type))
 			}
@@ -166,6 +173,7 @@ func completeSetting(prefix string) cobra.CompletionFunc {
 // completeCrawl completes the values of the flags of crawl.
 func (c *call) completeCrawl(cmd *cobra.Command, f *crawlFlags) {
 	f.log.complete(cmd)
+	completeCache(cmd)
 	must(cmd.RegisterFlagCompletionFunc("set", completeSetting("")))
 	must(cmd.RegisterFlagCompletionFunc("limit", completeSetting("limits.")))
 	must(cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

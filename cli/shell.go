@@ -39,6 +39,7 @@ func (c *call) shellCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.shell(cmd.Context(), g, args, url) },
 	}
 	g.addSettings(cmd)
+	g.addLookCache(cmd)
 	cmd.Flags().StringVar(&url, "url", "", "`URL` that a PAGE came from (default: its base element's)")
 	return cmd
 }
@@ -48,7 +49,12 @@ func (c *call) shell(ctx context.Context, g given, from []string, url string) er
 	if err != nil {
 		return err
 	}
-	pages, err := c.newSession(l)
+	return c.withCache(l, func(cache tegenaria.EngineOption) error { return c.shellOn(ctx, g, l, cache, from, url) })
+}
+
+// shellOn runs a shell whose pages a cache may have.
+func (c *call) shellOn(ctx context.Context, g given, l *layers, cache tegenaria.EngineOption, from []string, url string) error {
+	pages, err := c.newSession(l, cache)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/httpcache"
+	"github.com/tegenaria/tegenaria/internal/setting"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// cacheSettings are those of the HTTP cache, which only commands have.
+type cacheSettings struct {
+	Folder string           `json:"folder"` // "" for none
+	Policy httpcache.Policy `json:"policy"`
+}
+
+// cacheSection is where they stand in a settings file.
+type cacheSection struct {
+	Cache cacheSettings `json:"cache"`
+}
+
+// set sets a setting of the engine or of the HTTP cache.
+func set(s *tegenaria.Settings, cache *cacheSettings, path []string, text string) error {
+	if path[0] != "cache" {
+		return setting.Set(s, path, text)
+	}
+	section := cacheSection{*cache}
+	err := setting.Set(&section, path, text)
+	*cache = section.Cache
+	return err
+}
+
+// settingFlag is a flag that stands for a setting.
+type settingFlag struct {
+	g                *given
+	flag, path, text string
+}
+
+func (s *settingFlag) String() string { return s.text }
+
+func (s *settingFlag) Set(text string) error {
+	s.text = text
+	s.g.flags = append(s.g.flags, entry{path: strings.Split(s.path, "."), text: text, origin: "flag --" + s.flag, where: "--" + s.flag})
+	return nil
+}
+
+func (s *settingFlag) Type() string { return "string" }
+
+// addCache adds the flag for the folder of a cache.
+func (g *given) addCache(flags *pflag.FlagSet, help string) {
+	flags.Var(&settingFlag{g: g, flag: "cache", path: "cache.folder"}, "cache", help)
+}
+
+// addCachePolicy adds the flag for the policy of a cache.
+func (g *given) addCachePolicy(flags *pflag.FlagSet) {
+	flags.Var(&settingFlag{g: g, flag: "cache-policy", path: "cache.policy"}, "cache-policy",
+		"when a page of the --cache is the answer, `POLICY`: develop (default) fetches each page once, replay never uses the network, refresh asks whether each page is still right")
+}
+
+// completeCache completes the values of these flags.
+func completeCache(cmd *cobra.Command) {
+	must(cmd.RegisterFlagCompletionFunc("cache", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}))
+	if cmd.Flag("cache-policy") == nil {
+		return
+	}
+	must(cmd.RegisterFlagCompletionFunc("cache-policy", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return []cobra.Completion{
+			cobra.CompletionWithDesc("develop", "fetches each page once"),
+			cobra.CompletionWithDesc("replay", "never uses the network"),
+			cobra.CompletionWithDesc("refresh", "asks whether each page is still right"),
+		}, cobra.ShellCompDirectiveNoFileComp
+	}))
+}
+
+// cacheFolders makes the folders of caches in a settings file relative to the working directory. below: the file was found, and has
+// folders below its own alone.
+func cacheFolders(entries []entry, dir string, below bool) error {
+	var errs []error
+	for i := range entries {
+		e := &entries[i]
+		if n := len(e.path); n < 2 || e.path[n-2] != "cache" || e.path[n-1] != "folder" || n != 2 && e.path[0] != "spiders" {
+			continue
+		}
+		if below {
+			if err := checkBelow(dir, e.text); err != nil {
+				errs = append(errs, fmt.Errorf("%s: cache.folder: %w; a settings file that was found names folders below its own alone: give --cache, or trust the file by --config", e.where, err))
+				continue
+			}
+		}
+		if e.text != "" && !filepath.IsAbs(e.text) {
+			e.text = filepath.Join(dir, e.text)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkBelow refuses the name of a folder that does not lie below another, also where links lead elsewhere.
+func checkBelow(dir, name string) error {
+	if name == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err = root.Stat(name); errors.Is(err, fs.ErrNotExist) && filepath.IsLocal(name) {
+		return nil
+	}
+	return err
+}
+
+// checkCache refuses a policy without a cache.
+func (l *layers) checkCache() error {
+	last := func(key string) *entry {
+		for _, e := range slices.Backward(l.settings) {
+			if strings.Join(e.path, ".") == key {
+				return &e
+			}
+		}
+		return nil
+	}
+	policy, folder := last("cache.policy"), last("cache.folder")
+	if policy == nil || l.cache.Folder != "" || folder != nil && !strings.HasPrefix(policy.origin, "flag ") {
+		return nil // an empty --cache leaves out that of the file
+	}
+	return usagef("%s: there is no cache that could have a policy: give --cache DIR, or cache.folder in the settings file", policy.where)
+}
+
+// openCache opens the HTTP cache of a command; nil if it has none.
+func (l *layers) openCache() (*httpcache.Cache, error) {
+	if err := l.checkCache(); err != nil || l.cache.Folder == "" {
+		return nil, err
+	}
+	return httpcache.Open(l.cache.Folder, httpcache.Options{Policy: l.cache.Policy})
+}
+
+// withCache calls do with the cache of a command that looks at single pages. If another process has the cache open, do has none, and the
+// command says so. The option is nil then, and without a cache.
+func (c *call) withCache(l *layers, do func(cache tegenaria.EngineOption) error) error {
+	cache, err := l.openCache()
+	if inUse := (*httpcache.InUseError)(nil); errors.As(err, &inUse) {
+		fmt.Fprintf(c.err, "%s: this command goes on without the cache: %s\n", c.name, printable(inUse.Error()))
+		return do(nil)
+	}
+	if err != nil {
+		return err
+	}
+	if cache == nil {
+		return do(nil)
+	}
+	return errors.Join(do(tegenaria.EngineWithDownloaderLayers(cache.Layer)), cache.Close())
+}
+
+// sayCached says that a page is not what the site would answer now.
+func (c *call) sayCached(resp *tegenaria.Response) {
+	if cached := resp.Cached(); cached.State == tegenaria.CacheHit {
+		fmt.Fprintf(c.err, "%s: %s is from the cache, fetched %s ago\n", c.name, printable(urlx.Redact(resp.URL)), cached.Age.Round(time.Second))
+	}
+}
+
+// sayNotArchived says what an archive of a crawl with a cache lacks.
+func (c *call) sayNotArchived(outputs []Output) {
+	for _, out := range outputs {
+		if strings.HasSuffix(out.Path, ".warc") || strings.HasSuffix(out.Path, ".warc.gz") {
+			fmt.Fprintf(c.err, "%s: pages that come from the cache are not in the archive %s; without a cache all are\n", c.name, printable(out.Path))
+		}
+	}
+}
