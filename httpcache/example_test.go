@@ -37,7 +37,8 @@ func Example() {
 			fmt.Println(page.CSS("h1").Text(), page.Cached().State)
 			return nil
 		}), site.URL)
-		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithDownloaderLayers(cache.Layer),
+		cached := tegenaria.EngineWithDownloaderLayers(cache.Layer)
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), cached,
 			tegenaria.EngineWithQuiet(), tegenaria.EngineWithEmptyOK())
 		if err := engine.Run(context.Background(), "books"); err != nil {
 			panic(err)
