@@ -77,8 +77,12 @@ func (s *Store) try(do func(*change)) *change {
 
 // commit writes a batch. The error is a [*WriteError].
 func (s *Store) commit(c *change) error {
+	how := pebble.NoSync
+	if len(c.remove) > 0 { // a file goes only when it is on the disk that nobody needs it
+		how = pebble.Sync
+	}
 	s.using.RLock()
-	if err := errors.Join(c.batch.Commit(pebble.NoSync), c.batch.Close()); err != nil {
+	if err := errors.Join(c.batch.Commit(how), c.batch.Close()); err != nil {
 		s.disk.fail(err)
 	}
 	failed := s.disk.failed() != nil
