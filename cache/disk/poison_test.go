@@ -345,7 +345,7 @@ func TestPoisonIsGivenUp(t *testing.T) {
 				t.Errorf("%d items, want %d", len(items), poisonPages)
 			}
 			for i, n := range s.company {
-				if i > 0 && n > 0 {
+				if deaths > 0 && i > 0 && n > 0 { // one that no process has died of is tried again like any retry
 					t.Errorf("/x was asked for beside %d others, the %d. time", n, i+1)
 				}
 			}
