@@ -23,7 +23,11 @@ import (
 type cacheSettings struct {
 	Folder string           `json:"folder"` // "" for none
 	Policy httpcache.Policy `json:"policy"`
+	// the commands that use it: crawl, fetch, parse and shell; none: all of them. Where a flag says the folder, it is used.
+	Commands []string `json:"commands"`
 }
+
+var cachedCommands = []string{"crawl", "fetch", "parse", "shell"}
 
 // cacheSection is where they stand in a settings file.
 type cacheSection struct {
@@ -65,7 +69,7 @@ func (g *given) addCache(flags *pflag.FlagSet, help string) {
 // addCachePolicy adds the flag for the policy of a cache.
 func (g *given) addCachePolicy(flags *pflag.FlagSet) {
 	flags.Var(&settingFlag{g: g, flag: "cache-policy", path: "cache.policy"}, "cache-policy",
-		"when a page of the --cache is the answer, `POLICY`: develop (default) fetches each page once, replay never uses the network, refresh asks whether each page is still right")
+		"when a page of the --cache is the answer, `POLICY`: develop (default) fetches each page once, replay never uses the network, refresh asks whether each page is still right, rfc9111 follows what sites say of their pages")
 }
 
 // completeCache completes the values of these flags.
@@ -81,6 +85,7 @@ func completeCache(cmd *cobra.Command) {
 			cobra.CompletionWithDesc("develop", "fetches each page once"),
 			cobra.CompletionWithDesc("replay", "never uses the network"),
 			cobra.CompletionWithDesc("refresh", "asks whether each page is still right"),
+			cobra.CompletionWithDesc("rfc9111", "follows what sites say of their pages"),
 		}, cobra.ShellCompDirectiveNoFileComp
 	}))
 }
@@ -123,8 +128,13 @@ func checkBelow(dir, name string) error {
 	return err
 }
 
-// checkCache refuses a policy without a cache.
+// checkCache refuses a policy without a cache, and a command that has none.
 func (l *layers) checkCache() error {
+	for _, name := range l.cache.Commands {
+		if !slices.Contains(cachedCommands, name) {
+			return usagef("cache.commands: %q does not use the cache; there are %q", name, cachedCommands)
+		}
+	}
 	last := func(key string) *entry {
 		for _, e := range slices.Backward(l.settings) {
 			if strings.Join(e.path, ".") == key {
@@ -141,17 +151,22 @@ func (l *layers) checkCache() error {
 }
 
 // openCache opens the HTTP cache of a command; nil if it has none.
-func (l *layers) openCache() (*httpcache.Cache, error) {
+func (l *layers) openCache(command string) (*httpcache.Cache, error) {
 	if err := l.checkCache(); err != nil || l.cache.Folder == "" {
 		return nil, err
+	}
+	if list := l.cache.Commands; len(list) > 0 && !slices.Contains(list, command) {
+		if from, _ := l.origin("cache.folder"); !strings.HasPrefix(from, "flag ") {
+			return nil, nil
+		}
 	}
 	return httpcache.Open(l.cache.Folder, httpcache.Options{Policy: l.cache.Policy})
 }
 
 // withCache calls do with the cache of a command that looks at single pages. If another process has the cache open, do has none, and the
 // command says so. The option is nil then, and without a cache.
-func (c *call) withCache(l *layers, do func(cache tegenaria.EngineOption) error) error {
-	cache, err := l.openCache()
+func (c *call) withCache(command string, l *layers, do func(cache tegenaria.EngineOption) error) error {
+	cache, err := l.openCache(command)
 	if inUse := (*httpcache.InUseError)(nil); errors.As(err, &inUse) {
 		fmt.Fprintf(c.err, "%s: this command goes on without the cache: %s\n", c.name, printable(inUse.Error()))
 		return do(nil)
@@ -167,7 +182,7 @@ func (c *call) withCache(l *layers, do func(cache tegenaria.EngineOption) error)
 
 // sayCached says that a page is not what the site would answer now.
 func (c *call) sayCached(resp *tegenaria.Response) {
-	if cached := resp.Cached(); cached.State == tegenaria.CacheHit {
+	if cached := resp.Cached(); cached.State == tegenaria.CacheHit || cached.State == tegenaria.CacheStale {
 		fmt.Fprintf(c.err, "%s: %s is from the cache, fetched %s ago\n", c.name, printable(urlx.Redact(resp.URL)), cached.Age.Round(time.Second))
 	}
 }

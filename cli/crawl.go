@@ -211,7 +211,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if isSeen {
 		c.out = printableLines{c.out}
 	}
-	cache, err := l.openCache()
+	cache, err := l.openCache("crawl")
 	if err != nil {
 		return err
 	}

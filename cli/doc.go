@@ -18,7 +18,7 @@
 //	    args: {tag: love}
 //	    politeness: {delay: 1s}
 //
-// The names are those of the JSON of [tegenaria.Settings], and cache.folder and cache.policy for the pages that package httpcache
+// The names are those of the JSON of [tegenaria.Settings], and cache.folder, cache.policy and cache.commands for the pages that package httpcache
 // keeps; an unknown one is an error with its line, and all mistakes are reported at
 // once. There are no environment variables. A value that begins with @ is the content of the file of that name, so that no password
 // stands in a list of processes; @@ stands for an @. A settings file that was found names files, and the

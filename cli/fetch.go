@@ -61,7 +61,7 @@ func (c *call) fetch(cmd *cobra.Command, f *fetchFlags, url string) error {
 		}
 		return err
 	}
-	return c.withCache(l, func(cache tegenaria.EngineOption) error {
+	return c.withCache("fetch", l, func(cache tegenaria.EngineOption) error {
 		return c.look(cmd.Context(), l, tegenaria.NewRequest(url, method, nil, tegenaria.RequestWithSpool()), see, cache)
 	})
 }

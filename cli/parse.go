@@ -178,7 +178,7 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 		return &usageError{err}
 	}
 	defer visit.Close()
-	err = c.withCache(l, func(cache tegenaria.EngineOption) error {
+	err = c.withCache("parse", l, func(cache tegenaria.EngineOption) error {
 		return withoutSpider(c.visit(cmd.Context(), l, visit, append(visit.Options(), cache)...))
 	})
 	return errors.Join(err, failed)

@@ -49,7 +49,7 @@ func (c *call) shell(ctx context.Context, g given, from []string, url string) er
 	if err != nil {
 		return err
 	}
-	return c.withCache(l, func(cache tegenaria.EngineOption) error { return c.shellOn(ctx, g, l, cache, from, url) })
+	return c.withCache("shell", l, func(cache tegenaria.EngineOption) error { return c.shellOn(ctx, g, l, cache, from, url) })
 }
 
 // shellOn runs a shell whose pages a cache may have.

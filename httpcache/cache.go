@@ -28,12 +28,17 @@ const (
 	// Refresh asks the site for each page, by the ETag and Last-Modified of the stored one: if the site says that this is
 	// still right, it is handed out. Everything else is stored in its place. A robots.txt is neither stored nor handed out.
 	Refresh
+	// RFC9111 follows what sites say, as a browser's cache does: a page is handed out while it is fresh by its Cache-Control,
+	// Expires or Last-Modified, and after that the site is asked by its validators. Only responses to GET are stored that
+	// their header lets be stored. The response with an error, or none at all, leaves the stored page in its place where
+	// stale-if-error allows it. A request's own Cache-Control holds too. A robots.txt is neither stored nor handed out.
+	RFC9111
 )
 
 // policies are their names.
-var policies = [...]string{"develop", "replay", "refresh"}
+var policies = [...]string{"develop", "replay", "refresh", "rfc9111"}
 
-// String returns the name of the policy: "develop", "replay" or "refresh".
+// String returns the name of the policy: "develop", "replay", "refresh" or "rfc9111".
 func (p Policy) String() string {
 	if p < 0 || int(p) >= len(policies) {
 		return fmt.Sprintf("Policy(%d)", int(p))
@@ -94,10 +99,12 @@ type (
 	WriteError = store.WriteError
 )
 
-// NotStoredError is the failure of a request whose page is not stored, with the policy [Replay].
+// NotStoredError is the failure of a request whose page is not stored and that may not use the network: with the policy [Replay],
+// or because its Cache-Control says only-if-cached (RFC 9111 §5.2.1.7, which has caches answer 504 there).
 type NotStoredError struct {
-	URL, Method string
-	Folder      string // of the cache; "" if the request is one that no cache answers
+	URL, Method  string
+	Folder       string // of the cache; "" if the request is one that no cache answers
+	OnlyIfCached bool   // the request says so
 }
 
 // Error names the page and the remedy.
@@ -105,6 +112,9 @@ func (e *NotStoredError) Error() string {
 	if e.Folder == "" {
 		return fmt.Sprintf("httpcache: the cache does not answer the request %s %s: it is for another downloader, or has a Range, a precondition or an unread body; leave that out, or use another policy than replay",
 			e.Method, e.URL)
+	}
+	if e.OnlyIfCached {
+		return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, or not fresh, and the Cache-Control of the request is only-if-cached: leave that out", e.Method, e.URL, e.Folder)
 	}
 	return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, and the policy replay does not use the network: crawl it once with the policy develop", e.Method, e.URL, e.Folder)
 }

@@ -15,8 +15,9 @@
 //
 // The way of a request, after the middlewares and when its slot lets it begin:
 //
-//	Answer    a stored page is handed out: no delay, no page of MaxPages, no byte of Limits.Bytes, no sample of AutoThrottle
-//	Download  the site is asked, by Refresh with the validator of the stored page; what comes is written, and seen by nobody
+//	Answer    a stored page is handed out, by RFC9111 if it is fresh: no delay, no page of MaxPages, no byte of Limits.Bytes, no sample of AutoThrottle
+//	Download  the site is asked, by Refresh and RFC9111 with the validators of the stored page; what comes is written, and seen
+//	          by nobody
 //	Settling  the engine says how the request has ended
 //	Prepare   the page becomes visible, or is thrown away
 //
@@ -34,7 +35,9 @@
 //
 //   - the request is tried again, is given up, or a middleware has refused its page
 //   - the body is truncated or damaged, or takes more than a quarter of MaxBytes
-//   - the status is 206 or 304, or the request has a Range or a precondition of its own
+//   - the status is 206 or 304, or the request has a Range or a precondition of its own: by RFC9111 these are answered from
+//     whole pages that are stored
+//   - by RFC9111: the standard forbids it, or it would be of no use, since the page is neither fresh nor has a validator
 //   - another downloader has fetched it, a browser for example: the log counts them at the end
 //   - the body went to a ResponseWriter in a content coding
 //

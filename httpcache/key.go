@@ -107,12 +107,15 @@ func digest(parts ...string) string {
 
 // requestOf returns a request as the rules see it. Fields with which sites tell users apart are stored with a page if its Vary names
 // them, so there are digests in their place.
-func requestOf(ctx *tegenaria.Context, k store.Key) rfc9111.Request {
+func (l *layer) requestOf(ctx *tegenaria.Context, k store.Key) rfc9111.Request {
 	r := ctx.Request
 	h := make(http.Header, len(r.Header)+1)
+	if l.agent != nil {
+		h["User-Agent"] = []string{digest(l.agent.UserAgent())}
+	}
 	for name, value := range r.Header {
 		name = http.CanonicalHeaderKey(name)
-		if !strings.HasPrefix(name, "Accept") {
+		if !strings.HasPrefix(name, "Accept") && name != "Cache-Control" && name != "Range" && !isCondition(name) {
 			value = digest(value)
 		}
 		h[name] = []string{value}
@@ -123,16 +126,24 @@ func requestOf(ctx *tegenaria.Context, k store.Key) rfc9111.Request {
 	return rfc9111.Request{Method: k.Method, URL: k.URL, Header: h}
 }
 
-// isPlain reports whether a request asks for a whole page, and is not conditional.
-func isPlain(r *tegenaria.Request) bool {
-	if r.BodyReader != nil && r.Body == nil {
-		return false
-	}
+// hasUnreadBody reports whether nobody knows the body of a request before it is sent.
+func hasUnreadBody(r *tegenaria.Request) bool { return r.BodyReader != nil && r.Body == nil }
+
+// isConditional reports whether a request asks for a part of a page, or for one that it does not know yet.
+func isConditional(r *tegenaria.Request) bool {
 	for name := range r.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Range", "If-Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since":
-			return false
+		if name = http.CanonicalHeaderKey(name); name == "Range" || isCondition(name) {
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+// isCondition reports whether a header field is a precondition (RFC 9110 §13.1).
+func isCondition(name string) bool {
+	switch name {
+	case "If-Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since":
+		return true
+	}
+	return false
 }

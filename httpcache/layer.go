@@ -25,7 +25,9 @@ type layer struct {
 	*Cache
 	run string // names the run
 
-	hits, revalidated, stored, saved, passed, tooLarge atomic.Int64
+	agent tegenaria.Network // knows what requests send as User-Agent that have none; nil: no run has begun
+
+	hits, revalidated, stale, stored, saved, passed, tooLarge atomic.Int64
 
 	mu      sync.Mutex                       // guards the fields below
 	used    map[uint64]struct{}              // the entries that have answered in this run
@@ -47,15 +49,26 @@ var (
 	_ tegenaria.SettlementListener = (*layer)(nil)
 	_ tegenaria.Closer             = (*layer)(nil)
 	_ tegenaria.CacheCounter       = (*layer)(nil)
+	_ tegenaria.NetworkUser        = (*layer)(nil)
 )
 
 func newLayer(c *Cache, next tegenaria.Downloader) *layer {
 	return &layer{Downloader: next, Cache: c, run: rand.Text(), used: make(map[uint64]struct{}), staged: make(map[string][]staged)}
 }
 
-// concerns reports whether the cache stores and answers requests like this one.
+// UseNetwork is part of tegenaria.NetworkUser.
+func (l *layer) UseNetwork(n tegenaria.Network) { l.agent = n }
+
+// concerns reports whether the cache has a part in requests like this one.
 func (l *layer) concerns(ctx *tegenaria.Context) bool {
-	return ctx.IsForOwnDownloader() && isPlain(ctx.Request) && !(ctx.IsInternal() && l.options.Policy == Refresh)
+	r := ctx.Request
+	switch policy := l.options.Policy; {
+	case !ctx.IsForOwnDownloader(), ctx.IsInternal() && (policy == Refresh || policy == RFC9111):
+		return false
+	case policy == RFC9111: // it knows what ranges and preconditions mean, and what an unsafe method makes invalid
+		return !hasUnreadBody(r) || methodOf(r) != http.MethodGet && methodOf(r) != http.MethodHead
+	}
+	return !hasUnreadBody(r) && !isConditional(r)
 }
 
 // Answer hands out a stored page.
@@ -67,17 +80,17 @@ func (l *layer) Answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		}
 		return nil, nil
 	}
-	if l.options.Policy == Refresh {
+	switch l.options.Policy {
+	case Refresh:
 		return nil, nil
+	case RFC9111:
+		return l.answerByStandard(ctx)
 	}
 	key := keyOf(ctx)
 	e := l.find(ctx, key)
 	if e != nil && (replay || l.mayUse(e)) {
-		if resp, err := l.respond(ctx, e); resp != nil || err != nil {
-			if err == nil {
-				resp.SetCached(tegenaria.CacheStatus{State: tegenaria.CacheHit, Age: max(time.Since(e.Received), 0)}, nil)
-				l.hits.Add(1)
-			}
+		resp, err := l.handOut(ctx, e, whole(e), tegenaria.CacheHit, nil)
+		if resp != nil || err != nil {
 			return resp, err
 		}
 	}
@@ -93,11 +106,7 @@ func (l *layer) find(ctx *tegenaria.Context, key store.Key) *store.Entry {
 	if len(entries) == 0 {
 		return nil
 	}
-	stored := make([]rfc9111.Entry, len(entries))
-	for i, e := range entries {
-		stored[i] = e.Entry
-	}
-	if i := rfc9111.Choose(requestOf(ctx, key), stored); i >= 0 {
+	if i := rfc9111.Choose(l.requestOf(ctx, key), rulesOf(entries)); i >= 0 {
 		return entries[i]
 	}
 	return nil
@@ -115,18 +124,35 @@ func (l *layer) mayUse(e *store.Entry) bool {
 	return !used
 }
 
+// whole is a stored page as it is.
+func whole(e *store.Entry) rfc9111.Reply {
+	return rfc9111.Reply{Status: e.Status, Header: e.Header, Age: max(time.Since(e.Received), 0)}
+}
+
 // respond makes a response of a stored page. It returns nil and no error if the body is not there any more.
-func (l *layer) respond(ctx *tegenaria.Context, e *store.Entry) (*tegenaria.Response, error) {
-	body, ok := l.store.Open(e)
+func (l *layer) respond(ctx *tegenaria.Context, e *store.Entry, r rfc9111.Reply) (*tegenaria.Response, error) {
+	stored, ok := l.store.Open(e)
 	if !ok {
 		return nil, nil
 	}
-	defer body.Close()
-	resp, err := ctx.Respond(e.Status, e.Header, body)
+	defer stored.Close()
+	var body io.Reader = stored
+	switch {
+	case methodOf(ctx.Request) == http.MethodHead || r.Status == http.StatusNotModified:
+		body = nil
+	case r.Range != nil:
+		if _, err := io.CopyN(io.Discard, stored, r.Range.Start); err != nil {
+			return nil, err
+		}
+		body = io.LimitReader(stored, r.Range.Length)
+	}
+	resp, err := ctx.Respond(r.Status, r.Header, body)
 	if err != nil {
 		return nil, err // never a part of a body
 	}
-	l.saved.Add(int64(resp.ContentLength))
+	if body != nil {
+		l.saved.Add(int64(resp.ContentLength))
+	}
 	return resp, nil
 }
 
@@ -140,8 +166,15 @@ func (l *layer) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Contex
 		return
 	}
 	x := exchange{layer: l, ctx: ctx, asked: ctx, key: keyOf(ctx)}
-	if l.options.Policy == Refresh {
-		x.addCondition()
+	switch l.options.Policy {
+	case Refresh:
+		if e := l.find(ctx, x.key); e != nil && x.key.Method == http.MethodGet && len(e.Condition()) > 0 {
+			x.old = e
+			x.addCondition(e.Condition())
+		}
+	case RFC9111:
+		x.decision, x.entries = l.decide(ctx, x.key)
+		x.addCondition(x.decision.Condition)
 	}
 	x.began = time.Now()
 	got := x.ask()
@@ -158,25 +191,19 @@ type exchange struct {
 	ctx    *tegenaria.Context
 	asked  *tegenaria.Context // with the condition, which neither parser nor retry sees
 	key    store.Key
-	old    *store.Entry // that the condition is about; nil: there is none
+	old    *store.Entry // that Refresh asks about; nil: there is none
 	began  time.Time
 	stream *store.Writer // takes a body that goes to a ResponseWriter; nil: it does not
+
+	decision rfc9111.Decision // of the policy RFC9111
+	entries  []*store.Entry   // that it was made from
 }
 
-// addCondition has the site asked by the validator of the stored page.
-func (x *exchange) addCondition() {
-	if x.key.Method != http.MethodGet {
-		return
-	}
-	e := x.layer.find(x.ctx, x.key)
-	if e == nil {
-		return
-	}
-	condition := e.Condition()
+// addCondition has the site asked whether a stored page is still right.
+func (x *exchange) addCondition(condition http.Header) {
 	if len(condition) == 0 {
 		return
 	}
-	x.old = e
 	asked, request := *x.ctx, *x.ctx.Request
 	request.Header = maps.Clone(request.Header)
 	if request.Header == nil {
@@ -230,6 +257,10 @@ func (x *exchange) take(got *tegenaria.Context) {
 	if result.Error != nil && result.Error.Request == x.asked.Request {
 		result.Error.Request = x.ctx.Request
 	}
+	if x.layer.options.Policy == RFC9111 {
+		x.takeByStandard(result)
+		return
+	}
 	resp := result.Response
 	if resp == nil || result.Error != nil || resp.Transfer().Err != nil { // failed, truncated or damaged
 		x.discard()
@@ -240,12 +271,16 @@ func (x *exchange) take(got *tegenaria.Context) {
 		x.ctx.DownloadResult = x.validated(result)
 		return
 	}
+	x.store(rfc9111.NewEntry(x.layer.requestOf(x.ctx, x.key), x.response(resp)), resp, nil)
+	x.discard()
+}
+
+// store stages a page, in the place of others, if the options allow it.
+func (x *exchange) store(entry rfc9111.Entry, resp *tegenaria.Response, drop []uint64) {
 	if !x.layer.stores(resp.Status) || x.layer.options.Keep != nil && !x.layer.options.Keep(resp) {
-		x.discard()
 		return
 	}
-	e := &store.Entry{Key: x.key, Run: x.layer.run, Entry: rfc9111.NewEntry(requestOf(x.ctx, x.key), x.response(resp))}
-	page, err := x.write(e, resp)
+	page, err := x.write(&store.Entry{Key: x.key, Run: x.layer.run, Entry: entry}, resp, drop)
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		x.layer.tooLarge.Add(1)
@@ -260,7 +295,7 @@ func (x *exchange) response(resp *tegenaria.Response) rfc9111.Response {
 }
 
 // write writes the body. It returns nil if it cannot be had.
-func (x *exchange) write(e *store.Entry, resp *tegenaria.Response) (*store.Pending, error) {
+func (x *exchange) write(e *store.Entry, resp *tegenaria.Response, drop []uint64) (*store.Pending, error) {
 	w := x.stream
 	x.stream = nil
 	streamed := w != nil && x.ctx.Request.ResponseWriter != nil && len(resp.Bytes()) == 0 && resp.ContentLength > 0
@@ -269,7 +304,7 @@ func (x *exchange) write(e *store.Entry, resp *tegenaria.Response) (*store.Pendi
 			w.Discard()
 			return nil, nil
 		}
-		return w.Finish(e)
+		return w.Finish(e, drop...)
 	}
 	if w != nil { // the body did not go to the ResponseWriter after all
 		w.Discard()
@@ -284,7 +319,7 @@ func (x *exchange) write(e *store.Entry, resp *tegenaria.Response) (*store.Pendi
 		w.Discard()
 		return nil, err
 	}
-	return w.Finish(e)
+	return w.Finish(e, drop...)
 }
 
 // discard throws the stream away.
@@ -295,31 +330,39 @@ func (x *exchange) discard() {
 	}
 }
 
-// validated is the result of a download whose answer was 304: the stored page, with the newer header. If the 304 is about
-// another one, or the page is not there any more, the request has to run again without a condition.
+// validated is the result of a download whose answer was 304: the stored page, with the newer header.
 func (x *exchange) validated(came *tegenaria.RequestResult) *tegenaria.RequestResult {
-	failed := func(err error) *tegenaria.RequestResult {
-		return &tegenaria.RequestResult{Error: tegenaria.NewError(x.ctx.CtxId, err, tegenaria.ErrorWithRequest(x.ctx.Request),
-			tegenaria.ErrorWithStage(tegenaria.StageDownload))}
-	}
 	e := *x.old
 	var fits bool
 	if e.Entry, fits = x.old.Validated(x.response(came.Response)); !fits {
-		_ = x.layer.store.Delete(e.Key, e.ID) // it is not handed out any more, and Stats tells of the error
-		return failed(tegenaria.Retry(0, fmt.Errorf("httpcache: the 304 for %s is about another page than the stored one", e.URL)))
+		return x.askAgain(&e)
 	}
-	page, err := x.layer.respond(x.ctx, &e)
+	page, err := x.layer.handOut(x.ctx, &e, whole(&e), tegenaria.CacheRevalidated, came)
 	switch {
 	case err != nil:
-		return failed(err)
+		return x.failure(err)
 	case page == nil:
-		return failed(tegenaria.Retry(0, fmt.Errorf("httpcache: the stored page of %s is damaged", e.URL)))
+		return x.failure(x.damaged())
 	}
-	page.SetCached(tegenaria.CacheStatus{State: tegenaria.CacheRevalidated}, came)
-	x.layer.revalidated.Add(1)
 	e.Run = x.layer.run
 	x.layer.stage(x.ctx, staged{header: &e, status: e.Status})
 	return &tegenaria.RequestResult{Response: page}
+}
+
+// askAgain has a request run again without a condition, since the 304 was about another page than the stored one.
+func (x *exchange) askAgain(e *store.Entry) *tegenaria.RequestResult {
+	_ = x.layer.store.Delete(e.Key, e.ID) // it is not handed out any more, and Stats tells of the error
+	return x.failure(tegenaria.Retry(0, fmt.Errorf("httpcache: the 304 for %s is about another page than the stored one", e.URL)))
+}
+
+// damaged has a request run again without a condition, since the page that is still right is not there any more.
+func (x *exchange) damaged() error {
+	return tegenaria.Retry(0, fmt.Errorf("httpcache: the stored page of %s is damaged", x.key.URL))
+}
+
+func (x *exchange) failure(err error) *tegenaria.RequestResult {
+	return &tegenaria.RequestResult{Error: tegenaria.NewError(x.ctx.CtxId, err, tegenaria.ErrorWithRequest(x.ctx.Request),
+		tegenaria.ErrorWithStage(tegenaria.StageDownload))}
 }
 
 // stage keeps what has come until its request settles. A robots.txt has no request: what the engine has read of it holds from now on.
@@ -428,8 +471,8 @@ func (l *layer) Close(context.Context, string) error {
 // CacheStats is part of tegenaria.CacheCounter.
 func (l *layer) CacheStats() tegenaria.CacheStats {
 	s := tegenaria.CacheStats{
-		Hits: l.hits.Load(), Revalidated: l.revalidated.Load(), Stored: l.stored.Load(), BytesSaved: l.saved.Load(),
-		Passed: l.passed.Load(),
+		Hits: l.hits.Load(), Revalidated: l.revalidated.Load(), Stale: l.stale.Load(), Stored: l.stored.Load(),
+		BytesSaved: l.saved.Load(), Passed: l.passed.Load(),
 	}
 	stats := l.Stats()
 	if stats.BeganAnew != nil {

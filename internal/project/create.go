@@ -40,7 +40,7 @@ func Create(dir string, template Template, from Framework) error {
 		return fmt.Errorf("%s: %w", dir, ErrNotEmpty)
 	}
 	name := moduleName(filepath.Base(dir))
-	files := map[string]string{"go.mod": from.goMod(name), "go.sum": from.goSum()}
+	files := map[string]string{"go.mod": from.goMod(name), "go.sum": from.goSum(), ".gitignore": ".tegenaria/\n"}
 	err = fs.WalkDir(templates, template.Name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -57,7 +57,8 @@ type Entry struct {
 type Reply struct {
 	Status int // that of the entry, or 206 when there is a Range, or 304 when a precondition of the request holds
 	Header http.Header
-	Range  *Range // nil: the whole body
+	Age    time.Duration // as in the header
+	Range  *Range        // nil: the whole body
 }
 
 // Action is what the caller is to do with a request.

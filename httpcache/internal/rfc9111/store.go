@@ -81,13 +81,13 @@ func (e Entry) updated(a Response) Entry {
 // reply makes the response that is handed out of an entry (§4). It has an Age, and without validation not the fields that a
 // no-cache="…" names (§5.2.2.4). The preconditions of the request come before its Range (RFC 9110 §13.2.2).
 func (e Entry) reply(r Request, now time.Time, validated bool) Reply {
-	reply := Reply{Status: e.Status, Header: e.Header.Clone()}
+	reply := Reply{Status: e.Status, Header: e.Header.Clone(), Age: e.age(now)}
 	if !validated {
 		for _, name := range parseDirectives(e.Header["Cache-Control"]).noCacheFields {
 			delete(reply.Header, name)
 		}
 	}
-	reply.Header.Set("Age", strconv.FormatInt(int64(e.age(now)/time.Second), 10))
+	reply.Header.Set("Age", strconv.FormatInt(int64(reply.Age/time.Second), 10))
 	if e.notModifiedFor(r) {
 		reply.Status = http.StatusNotModified
 	} else if part := e.rangeFor(r); part != nil {

@@ -1,6 +1,7 @@
-package rfc9111_test
+package httpcache_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/httpcache"
 	"github.com/tegenaria/tegenaria/internal/conformance"
+
+	"github.com/tegenaria/tegenaria"
 )
 
 // suite, exchangeCase and exchange are the format of the file: a list of requests to the cache, with what the origin answers and
@@ -108,7 +112,7 @@ func (c exchangeCase) exception() string {
 // errSetup is a failure that says nothing about what the case is about.
 var errSetup = errors.New("setup")
 
-// TestCases plays each case with a cache of its own. It fails if a required case of a private cache fails; the others are counted.
+// TestCases plays the cases with the policy RFC9111, each request in a run of its own. It fails if a required case of a private cache fails; the others are counted.
 // A case says nothing if its setup fails, or if it fails and depends on one that does not pass.
 func TestCases(t *testing.T) {
 	var suites []suite
@@ -116,11 +120,17 @@ func TestCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	verdicts := make(map[string]error)
+	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		pause(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // the cases have dates of these years
+		statuses := make([]int, 400) // all: without Options.Statuses pages of errors are not stored
+		for i := range statuses {
+			statuses[i] = 200 + i
+		}
+		cache := opened(t, folder, httpcache.Options{Policy: httpcache.RFC9111, Statuses: statuses})
 		for _, s := range suites {
 			for _, c := range s.Tests {
-				verdicts[c.ID] = c.run(newMapCache)
+				verdicts[c.ID] = c.run(t, cache)
 			}
 		}
 	})
@@ -182,13 +192,12 @@ type askedRequest struct {
 	header http.Header
 }
 
-// run plays a case with a cache of its own. An error is errSetup if the case says nothing.
-func (c exchangeCase) run(newCache func(origin http.RoundTripper) http.RoundTripper) error {
+// run plays a case. An error is errSetup if the case says nothing.
+func (c exchangeCase) run(t *testing.T, cache *httpcache.Cache) error {
 	r := &caseRun{exchangeCase: c}
-	cache := newCache(r)
 	for i, e := range c.Requests {
 		r.number = i + 1
-		resp, err := cache.RoundTrip(r.request(e))
+		resp, err := r.crawl(t, cache, r.request(e))
 		var text []byte
 		if err == nil {
 			text, err = io.ReadAll(resp.Body)
@@ -212,6 +221,41 @@ func (c exchangeCase) run(newCache func(origin http.RoundTripper) http.RoundTrip
 		}
 	}
 	return nil
+}
+
+// crawl sends a request in a run of its own, and returns what its middlewares see. A request that is only-if-cached fails there where
+// another cache answers 504.
+func (r *caseRun) crawl(t *testing.T, cache *httpcache.Cache, req *http.Request) (*http.Response, error) {
+	header := make(map[string]string)
+	for name, values := range req.Header {
+		header[name] = strings.Join(values, ", ")
+	}
+	opts := []tegenaria.RequestOption{tegenaria.RequestWithRequestHeader(header), tegenaria.RequestWithAllowRedirects(false)}
+	if body, _ := io.ReadAll(req.Body); len(body) > 0 { // of memory
+		opts = append(opts, tegenaria.RequestWithBody(body))
+	}
+	s := sends(tegenaria.NewRequest(req.URL.String(), req.Method, nil, opts...))
+	resp, err := response(req, http.StatusGatewayTimeout, nil, nil), error(nil)
+	crawl(t, newSite(nil), cache, s, tegenaria.EngineWithHTTPClient(&http.Client{Transport: r}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+		tegenaria.EngineWithMiddlewares(tegenaria.MiddlewareFuncs{
+			Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+				page := ctx.Response()
+				resp = response(req, page.Status, page.Header, page.Bytes())
+				return nil
+			},
+			Error: func(_ *tegenaria.Context, failure error, _ chan<- *tegenaria.Context) error {
+				var refused *httpcache.NotStoredError
+				if errors.As(failure, &refused) != (req.Header.Get("Cache-Control") == "only-if-cached") {
+					err = failure
+				}
+				return failure
+			},
+		}))
+	return resp, err
+}
+
+func response(r *http.Request, status int, header http.Header, body []byte) *http.Response {
+	return &http.Response{StatusCode: status, Header: header, Request: r, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
 // pause lets virtual time pass.
@@ -260,7 +304,7 @@ func (r *caseRun) RoundTrip(req *http.Request) (*http.Response, error) {
 	pause(time.Duration(e.Pause * float64(time.Second)))
 	r.asked = append(r.asked, askedRequest{r.number, req.Method, req.Header.Clone()})
 	if e.Disconnect {
-		return nil, errors.New("the origin closed the connection")
+		return nil, io.ErrUnexpectedEOF // it has closed the connection
 	}
 	status := e.status()
 	if strings.HasSuffix(e.ExpectedType, "_validated") {
