@@ -17,7 +17,7 @@ type CheckpointError struct{ Worker, Key string }
 
 // Error says what to do.
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: give Trim the outputs of its program, with the same paths and keys", e.Worker, e.Key)
+	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: it died before it began to write, and there is nothing to cut, or Trim has to be given the outputs of its program, with the same paths and keys", e.Worker, e.Key)
 }
 
 // Trim cuts the outputs of a worker that has died, and that is not to be started again, back to what it has settled: what it wrote after that is in
@@ -28,7 +28,7 @@ func (e *CheckpointError) Error() string {
 // The worker is buried, so that others have its hosts at once. It may be started again nevertheless; once the job has finished it touches none of its
 // files if Trim was given all of them. Files that the worker itself has closed after the end of the job are as they should be, and Trim touches none of
 // them. While the process of the worker is alive the error is an [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is none of
-// the worker's.
+// the worker's, or that the worker died before it wrote anything: nothing is changed then either.
 func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Committer) (err error) {
 	of, err := openFolder(dir, job.server.job, "")
 	if err != nil {
