@@ -123,7 +123,7 @@ func TestCases(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		pause(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // the cases have dates of these years
-		statuses := make([]int, 400) // all: without Options.Statuses pages of errors are not stored
+		statuses := make([]int, 400)                                   // all: without Options.Statuses pages of errors are not stored
 		for i := range statuses {
 			statuses[i] = 200 + i
 		}
