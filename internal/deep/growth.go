@@ -35,23 +35,21 @@ func Growth(t *testing.T, input Input, work func(data []byte)) {
 		work(input(1 << 10))
 		return
 	}
-	took := func(size int) time.Duration {
+	best := func(size int) time.Duration {
 		data := input(size)
 		best := time.Hour
-		for range 3 { // other work on the machine only ever adds
-			from := time.Now()
-			work(data)
-			if best = min(best, time.Since(from)); best < growthNoise {
+		for range 3 { // other work of the process only ever adds
+			if best = min(best, took(func() { work(data) })); best < growthNoise {
 				break
 			}
 		}
 		return best
 	}
-	long := took(growthTimes * growthSize)
+	long := best(growthTimes * growthSize)
 	if long < growthNoise {
 		return
 	}
-	if short := took(growthSize); long > growthMost*short {
+	if short := best(growthSize); long > growthMost*short {
 		t.Errorf("%d times the input takes %.1f times as long (%s): %.300q",
 			growthTimes, float64(long)/float64(short), long, input(1))
 	}
