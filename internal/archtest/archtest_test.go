@@ -114,6 +114,7 @@ func TestImports(t *testing.T) {
 		{"helper to code", "internal/conformance", "links", "helper of tests"},
 		{"code to rig", "feed", "internal/enginetest", "helper of tests"},
 		{"rig to hall", "internal/enginetest", ".", ""},
+		{"rig to helper", "feed/internal/feedtest", "internal/killtest", ""},
 		{"rig to test kit", "internal/enginetest", "spidertest", ""},
 		{"rig to door", "internal/enginetest", "examples/demosite", "a door leads there"},
 	} {

@@ -81,7 +81,7 @@ func forbidden(from, fromHome string, fromFloor floor, to, toHome string, toFloo
 	switch {
 	case toFloor == "":
 		return "" // reported where that package itself is looked at
-	case fromFloor == rig && toFloor == rig:
+	case fromFloor == rig && (toFloor == rig || toFloor == helper):
 		return ""
 	case toFloor == helper || toFloor == rig:
 		return "a helper of tests, which only tests may import"

@@ -18,7 +18,7 @@ const (
 	hall   floor = "hall"   // the root: vocabulary and engine
 	cellar floor = "cellar" // machines that know nothing of crawling
 	annex  floor = "annex"  // takes bytes and a base URL
-	helper floor = "helper" // for tests alone
+	helper floor = "helper" // for tests and benchmarks alone
 	rig    floor = "rig"    // for tests alone, and runs what they test
 )
 
@@ -102,6 +102,7 @@ var plan = map[string]floor{
 	"internal/conformance":   helper,
 	"internal/deep":          helper,
 	"internal/pgtest":        helper,
+	"internal/killtest":      helper,
 	"internal/yardstick":     rig,
 	"feed/internal/feedtest": rig,
 }
