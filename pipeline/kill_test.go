@@ -15,13 +15,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/pipeline"
 )
 
@@ -57,12 +57,8 @@ func runKilled() error {
 // A job is killed again and again at a random request. In the end each page was asked for, of each text exactly one item is unmarked, the others name a page
 // of their text, and as many items passed as the budget allows.
 func TestKills(t *testing.T) {
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	var left atomic.Int64 // requests until the next kill
-	var kill atomic.Pointer[context.CancelFunc]
+	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf}
 	var spared, asked sync.Map // no page dies twice: the third time it would be given up
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int
@@ -70,10 +66,8 @@ func TestKills(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		if left.Add(-1) <= 0 {
-			if _, known := spared.LoadOrStore(n, true); !known {
-				(*kill.Load())()
-			}
+		if _, known := spared.Load(n); !known && loop.Count() {
+			spared.Store(n, true)
 		}
 		asked.Store(n, true)
 		w.Header().Set("Content-Type", "text/html")
@@ -83,30 +77,15 @@ func TestKills(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	kills := 0
-	for done := false; !done; {
-		ctx, cancel := context.WithCancel(t.Context()) // which ends the program by SIGKILL
-		kill.Store(&cancel)
-		left.Store(int64(10 + random.IntN(killedPages/8)))
-		program := exec.CommandContext(ctx, os.Args[0], "-killed="+dir+"|"+site.URL)
-		var out bytes.Buffer
-		program.Stdout, program.Stderr = &out, &out
-		err := program.Run()
-		wasKilled := ctx.Err() != nil
-		cancel()
-		var exit *exec.ExitError
-		switch {
-		case err == nil:
-			done = true
-		case wasKilled && errors.As(err, &exit):
-			kills++
-		default:
-			t.Fatalf("%v\n%s", err, out.Bytes())
-		}
+	loop.Next = func(_ int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		return exec.Command(os.Args[0], "-killed="+dir+"|"+site.URL), []killtest.Fault{{Count: 10 + random.IntN(killedPages/8)}}
 	}
-	t.Logf("%d kills", kills)
-	if kills < 5 {
-		t.Error("too few")
+	starts, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if starts < 6 {
+		t.Error("too few kills")
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "items.jsonl"))
 	if err != nil {

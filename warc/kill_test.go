@@ -1,7 +1,6 @@
 package warc_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -14,12 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/warc"
 )
 
@@ -61,20 +60,14 @@ func TestKills(t *testing.T) {
 	}
 	const pages = 150
 	folder := t.TempDir()
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	var left atomic.Int64 // requests until the next kill
-	var kill atomic.Pointer[context.CancelFunc]
+	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int
 		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil {
 			http.NotFound(w, r)
 			return
 		}
-		if left.Add(-1) == 0 {
-			(*kill.Load())()
-		}
+		loop.Count()
 		if strings.HasSuffix(r.URL.Path, "/part") {
 			fmt.Fprint(w, "a part of ", n)
 			return
@@ -84,25 +77,15 @@ func TestKills(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	for kills := 0; ; kills++ {
-		ctx, cancel := context.WithCancel(t.Context()) // which ends the program by SIGKILL
-		kill.Store(&cancel)
-		left.Store(int64(20 + random.IntN(pages/3)))
-		program := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKills$", "-killed.job="+folder, "-killed.url="+site.URL)
-		var out bytes.Buffer
-		program.Stdout, program.Stderr = &out, &out
-		err := program.Run()
-		killed := ctx.Err() != nil
-		cancel()
-		if err == nil {
-			if t.Logf("%d kills", kills); kills < 3 {
-				t.Error("too few")
-			}
-			break
-		}
-		if exit := (*exec.ExitError)(nil); !killed || !errors.As(err, &exit) {
-			t.Fatalf("%v\n%s", err, out.Bytes())
-		}
+	loop.Next = func(_ int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		return exec.Command(os.Args[0], "-test.run=^TestKills$", "-killed.job="+folder, "-killed.url="+site.URL), []killtest.Fault{{Count: 20 + random.IntN(pages/3)}}
+	}
+	starts, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if starts < 4 {
+		t.Error("too few kills")
 	}
 	names, _ := filepath.Glob(filepath.Join(folder, "archive", "*"))
 	counts := make(map[string]int)

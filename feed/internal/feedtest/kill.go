@@ -1,9 +1,7 @@
 package feedtest
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -11,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 // ItemsPerPage is how many items each page of a job that is killed has.
@@ -41,10 +39,7 @@ func Crawl(ctx context.Context, cache tegenaria.CacheInterface, url string, f Fe
 // end. command returns its arguments. No page is being answered in two of the kills: the engine gives a page up with which the process
 // has died three times in a row, and after a kill it fetches the pages that were in flight one by one.
 func Kills(t *testing.T, pages int, seed uint64, command func(url string) []string) {
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	var left atomic.Int64 // requests until the next kill
-	var kill atomic.Pointer[context.CancelFunc]
+	loop := &killtest.Loop{Seed: seed, Log: t.Logf}
 	var spared sync.Map // pages with which the program was killed
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int
@@ -52,38 +47,22 @@ func Kills(t *testing.T, pages int, seed uint64, command func(url string) []stri
 			http.NotFound(w, r)
 			return
 		}
-		if left.Add(-1) <= 0 {
-			if _, known := spared.LoadOrStore(n, true); !known {
-				(*kill.Load())()
-			}
+		if _, known := spared.Load(n); !known && loop.Count() {
+			spared.Store(n, true)
 		}
 		for child := 3*n + 1; child <= 3*n+3 && child < pages; child++ {
 			fmt.Fprintf(w, `<a href="/%d">next</a>`, child)
 		}
 	}))
 	defer site.Close()
-	kills := 0
-	for {
-		ctx, cancel := context.WithCancel(t.Context()) // which ends the program by SIGKILL
-		kill.Store(&cancel)
-		left.Store(int64(10 + random.IntN(pages/8)))
-		program := exec.CommandContext(ctx, os.Args[0], command(site.URL)...)
-		var out bytes.Buffer
-		program.Stdout, program.Stderr = &out, &out
-		err := program.Run()
-		killed := ctx.Err() != nil
-		cancel()
-		var exit *exec.ExitError
-		switch {
-		case err == nil:
-			t.Logf("%d kills", kills)
-			if kills < max(3, pages/80) {
-				t.Error("too few")
-			}
-			return
-		case !killed || !errors.As(err, &exit):
-			t.Fatalf("%v\n%s", err, out.Bytes())
-		}
-		kills++
+	loop.Next = func(_ int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		return exec.Command(os.Args[0], command(site.URL)...), []killtest.Fault{{Count: 10 + random.IntN(pages/8)}}
+	}
+	starts, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if starts-1 < max(3, pages/80) {
+		t.Error("too few kills")
 	}
 }
