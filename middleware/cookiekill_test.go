@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -83,8 +85,9 @@ type membersSite struct {
 	stored chan struct{} // closed when the login is
 	once   sync.Once
 
+	loop killtest.Loop
+
 	mu     sync.Mutex // guards the fields below
-	kill   func()
 	kills  int
 	logins int
 	read   map[string]bool
@@ -120,7 +123,7 @@ func (s *membersSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.read[r.URL.Path] = true
 		if n := len(s.read); s.kills < 2 && n >= 15*(s.kills+1) {
 			s.kills++
-			s.kill()
+			s.loop.Signal(syscall.SIGKILL)
 		}
 	}
 }
@@ -137,11 +140,12 @@ func TestLoginSurvivesAKill(t *testing.T) {
 			site := &membersSite{session: tt.session, cookie: tt.cookie, read: make(map[string]bool), stored: make(chan struct{})}
 			server := serve(t, site.ServeHTTP)
 			folder := t.TempDir()
-			for runs, died := 0, true; died; runs++ {
-				if runs == 5 {
-					t.Fatal("it was killed more often than the site has killed it")
-				}
-				died = runKilled(t, site, "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.jar="+tt.jar)
+			site.loop.Starts = 5
+			site.loop.Next = func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+				return exec.Command(os.Args[0], "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.jar="+tt.jar), nil
+			}
+			if _, err := site.loop.Run(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			if site.kills != 2 || len(site.read) != memberPages {
 				t.Errorf("after %d kills and %d logins %d of %d pages were read", site.kills, site.logins, len(site.read), memberPages)
@@ -151,29 +155,4 @@ func TestLoginSurvivesAKill(t *testing.T) {
 			}
 		})
 	}
-}
-
-// runKilled runs the program once, and reports whether it was killed.
-func runKilled(t *testing.T, site *membersSite, args ...string) bool {
-	t.Helper()
-	program := exec.CommandContext(t.Context(), os.Args[0], args...)
-	var said strings.Builder
-	program.Stderr = &said
-	site.mu.Lock()
-	site.kill = func() { _ = program.Process.Kill() }
-	err := program.Start()
-	site.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = program.Wait()
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		return true
-	}
-	t.Fatalf("the program: %v\n%s", err, said.String())
-	return false
 }

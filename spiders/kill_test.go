@@ -25,6 +25,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/records"
 	"github.com/tegenaria/tegenaria/spiders"
 )
@@ -93,9 +94,9 @@ func killed() error {
 
 // killingSite is the site. It kills the program at some of its requests, before it answers or a moment after.
 type killingSite struct {
+	loop    killtest.Loop
 	mu      sync.Mutex // guards all below
 	random  *rand.Rand
-	kill    func()
 	in      int // requests until it kills
 	kills   int
 	edition int             // of the feed
@@ -113,8 +114,7 @@ func (s *killingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.in--; s.in <= 0 && s.kills < 8 && s.edition < killEntries-2 && (r.URL.Path != "/file" || s.kills < 2) {
 		s.kills++
 		s.in = 4 + s.random.IntN(5) // three kills in a row at one request would end it
-		kill := s.kill
-		time.AfterFunc(time.Duration(s.random.IntN(30))*time.Millisecond, kill)
+		time.AfterFunc(time.Duration(s.random.IntN(30))*time.Millisecond, func() { s.loop.Signal(syscall.SIGKILL) })
 	}
 	switch r.URL.Path {
 	case "/feed":
@@ -174,9 +174,12 @@ func TestKill(t *testing.T) {
 			server := httptest.NewServer(site)
 			defer server.Close()
 			folder := t.TempDir()
-			starts := 0
-			for died := true; died; starts++ {
-				died = startKilled(t, site, folder, server.URL, tt.spider)
+			site.loop.Next = func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+				return exec.Command(os.Args[0], "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.spider="+tt.spider), nil
+			}
+			starts, err := site.loop.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
 			counts := make(map[string]int)
 			text, err := os.Open(filepath.Join(folder, "items.jsonl"))
@@ -204,27 +207,4 @@ func TestKill(t *testing.T) {
 			t.Logf("%d kills, %d starts", site.kills, starts)
 		})
 	}
-}
-
-// startKilled runs the program once, and reports whether it was killed.
-func startKilled(t *testing.T, site *killingSite, folder, url, spider string) bool {
-	t.Helper()
-	program := exec.CommandContext(t.Context(), os.Args[0], "-kill.folder="+folder, "-kill.site="+url, "-kill.spider="+spider)
-	site.mu.Lock()
-	site.kill = func() { _ = program.Process.Kill() }
-	if err := program.Start(); err != nil {
-		site.mu.Unlock()
-		t.Fatal(err)
-	}
-	site.mu.Unlock()
-	err := program.Wait()
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		return true
-	}
-	t.Fatalf("the program: %v", err)
-	return false
 }
