@@ -7,18 +7,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 // fieldsChild makes this program a crawl of the site of TestFieldsAfterKill.
@@ -83,9 +84,9 @@ func fieldsMain() int {
 // A job that is killed at several moments, and resumed, has counted each page once: the counts of its fields are those of the pages that the server has served. It
 // fails if what was in flight counts twice or not at all.
 func TestFieldsAfterKill(t *testing.T) {
-	var mu sync.Mutex // guards the next two
+	loop := &killtest.Loop{Limit: 2 * time.Minute}
+	var mu sync.Mutex // guards served
 	served := make(map[string]int)
-	arrived := make(chan struct{}, 10*fieldPages)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int
 		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil {
@@ -95,7 +96,7 @@ func TestFieldsAfterKill(t *testing.T) {
 		mu.Lock()
 		served[r.URL.Path]++
 		mu.Unlock()
-		arrived <- struct{}{}
+		loop.Count()
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte(fieldPage(n))) // a killed client gets no answer
 	}))
@@ -105,51 +106,27 @@ func TestFieldsAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	run := func(pages int) (out result, killed bool) {
-		cmd := exec.CommandContext(t.Context(), self, "-fieldschild", site.URL)
-		cmd.Dir = dir
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		patience := time.NewTimer(2 * time.Minute)
-		defer patience.Stop()
-		for range pages {
-			select {
-			case <-arrived:
-			case <-ended:
-				pages = 0
-			case <-patience.C:
-				t.Fatal("the crawl stands still")
-			}
-		}
-		if pages > 0 {
-			_ = cmd.Process.Signal(syscall.SIGKILL)
-			killed = true
-		}
-		<-ended
-		return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, killed
-	}
-	kills, said := 0, ""
+	var stdout bytes.Buffer
 	// Each process gets past the requests that were in flight when the one before it died: a page with three crashes would be given up.
-	for _, pages := range []int{1, 7, 60, 130} {
-		out, killed := run(pages)
-		if killed {
-			kills++
+	counts := []int{1, 7, 60, 130}
+	loop.Next = func(start int, _ *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		cmd := exec.Command(self, "-fieldschild", site.URL)
+		stdout.Reset()
+		cmd.Dir, cmd.Stdout = dir, &stdout
+		var faults []killtest.Fault
+		if start < len(counts) {
+			faults = []killtest.Fault{{Count: counts[start]}}
 		}
-		said += out.stderr
+		return cmd, faults
 	}
-	out, _ := run(0)
-	said += out.stderr
-	if out.code != 0 {
-		t.Fatalf("the last run: %+v", out)
+	starts, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	kills := starts - 1
 	var got map[string]tegenaria.FieldStats
-	if err := json.Unmarshal([]byte(out.stdout), &got); err != nil {
-		t.Fatalf("%v: %+v", err, out)
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, &stdout)
 	}
 	want := map[string]tegenaria.FieldStats{}
 	mu.Lock()
@@ -183,7 +160,7 @@ func TestFieldsAfterKill(t *testing.T) {
 	mu.Unlock()
 	t.Logf("%d kills, %d pages, %d of them served again", kills, pages, again)
 	if kills == 0 || pages != fieldPages {
-		t.Errorf("%d kills, %d pages: %s", kills, pages, said)
+		t.Errorf("%d kills, %d pages", kills, pages)
 	}
 	for key, w := range want {
 		if got[key] != w {

@@ -25,6 +25,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -64,11 +65,12 @@ func soakMain() int {
 }
 
 // soakSite serves pages 1 to n, each with links to ten others, and counts what it is asked.
-func soakSite(t *testing.T, n int) (*httptest.Server, *atomic.Int64) {
+func soakSite(t *testing.T, n int, loop *killtest.Loop) (*httptest.Server, *atomic.Int64) {
 	asked := new(atomic.Int64)
 	filler := strings.Repeat("spiders and webs ", 400)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
+		loop.Count()
 		i, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 		if err != nil || i < 1 || i > n {
 			http.NotFound(w, r)
@@ -169,38 +171,24 @@ func soakFetched(t *testing.T, dir string) map[string]int {
 }
 
 // soakCrawl lets children crawl a site until one of them ends by itself; the others are killed when the site has been
-// asked so often.
-func soakCrawl(t *testing.T, url string, asked *atomic.Int64, kills []int64) map[string]int {
+// asked so often, or some milliseconds later.
+func soakCrawl(t *testing.T, loop *killtest.Loop, url string, asked *atomic.Int64, kills []int64) map[string]int {
 	dir := t.TempDir()
-	for killed := 0; ; killed++ {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-soak-child", url, "-soak-job", dir)
-		said := new(strings.Builder)
-		child.Stdout, child.Stderr = said, said
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
+	loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		var faults []killtest.Fault
+		if start < len(kills) {
+			faults = []killtest.Fault{{Count: int(max(1, kills[start]-asked.Load())), After: time.Duration(random.IntN(5)) * time.Millisecond}}
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
-		tick := time.NewTicker(2 * time.Millisecond)
-		for over := false; !over; {
-			select {
-			case err := <-ended:
-				tick.Stop()
-				if err != nil {
-					t.Fatalf("the child, after %d kills: %v\n%s", killed, err, said)
-				}
-				if killed < len(kills) {
-					t.Errorf("%d of %d kills", killed, len(kills))
-				}
-				return soakFetched(t, dir)
-			case <-tick.C:
-				over = killed < len(kills) && asked.Load() >= kills[killed]
-			}
-		}
-		tick.Stop()
-		child.Process.Kill()
-		<-ended
+		return exec.Command(os.Args[0], "-soak-child", url, "-soak-job", dir), faults
 	}
+	starts, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if starts-1 < len(kills) {
+		t.Errorf("%d of %d kills", starts-1, len(kills))
+	}
+	return soakFetched(t, dir)
 }
 
 // What a crawl fetches does not depend on what breaks: through a proxy that closes each connection after 1 to 400,000
@@ -213,9 +201,10 @@ func TestSoakOfCutConnections(t *testing.T) {
 		seed = deep.Seed()
 	}
 	t.Logf("-soak-seed %d", seed)
-	site, asked := soakSite(t, *soakPages)
+	loop := &killtest.Loop{Seed: seed}
+	site, asked := soakSite(t, *soakPages, loop)
 	began := time.Now()
-	calm := soakCrawl(t, site.URL+"/1", asked, nil)
+	calm := soakCrawl(t, loop, site.URL+"/1", asked, nil)
 	t.Logf("calm: %d pages, %d requests, %s", len(calm), asked.Load(), time.Since(began).Round(time.Millisecond))
 	proxy := newCutProxy(t, site.Listener.Addr().String(), seed)
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -226,7 +215,7 @@ func TestSoakOfCutConnections(t *testing.T) {
 		kills = append(kills, i*share+1+rnd.Int64N(share))
 	}
 	began = time.Now()
-	rough := soakCrawl(t, "http://"+proxy.listener.Addr().String()+"/1", asked, kills)
+	rough := soakCrawl(t, loop, "http://"+proxy.listener.Addr().String()+"/1", asked, kills)
 	t.Logf("through the proxy: %d pages, %d requests, %d connections cut, %d kills, %s",
 		len(rough), asked.Load(), proxy.cuts.Load(), len(kills), time.Since(began).Round(time.Millisecond))
 	if len(calm) != *soakPages || len(rough) != len(calm) {

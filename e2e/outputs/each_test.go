@@ -27,6 +27,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/feed/s3"
 	"github.com/tegenaria/tegenaria/feed/sqlite"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/media"
 	"github.com/tegenaria/tegenaria/warc"
 )
@@ -58,7 +59,7 @@ func newLonely(t *testing.T, o output, folder string) *lonely {
 		t.Fatal(err)
 	}
 	k := new(killer)
-	k.requests.Store(-1)
+	k.loop.Store(new(killtest.Loop)) // which kills nothing
 	k.seen.Store(new(sync.Map))
 	l.site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/image/") && l.seen.Add(1) == l.at {

@@ -22,7 +22,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
@@ -97,10 +97,9 @@ type killer struct {
 	at     map[string]int // kills by point
 	tenths [10]int        // kills by how many of the pages had been asked for
 
-	requests atomic.Int64             // until the kill
-	kill     atomic.Pointer[func()]   // of the process that runs
-	seen     atomic.Pointer[sync.Map] // the pages that were asked for
-	pages    atomic.Int64             // how many these are
+	loop  atomic.Pointer[killtest.Loop] // of this job
+	seen  atomic.Pointer[sync.Map]      // the pages that were asked for
+	pages atomic.Int64                  // how many these are
 }
 
 // points returns the named points of this job.
@@ -148,6 +147,8 @@ func (k *killer) campaign() {
 	if err := objects.CreateBucket("wares"); err != nil {
 		k.Fatal(err)
 	}
+	loop := new(killtest.Loop)
+	k.loop.Store(loop)
 	k.seen.Store(new(sync.Map))
 	k.pages.Store(0)
 	site, bucket := httptest.NewServer(http.HandlerFunc(k.serve)), httptest.NewServer(gofakes3.New(objects).Server())
@@ -158,7 +159,7 @@ func (k *killer) campaign() {
 		j.Database = newDatabase(k.T, k.jobs)
 	}
 	most := 3 + k.random.IntN(12) // kills of this job before it may end
-	for n := 0; ; n++ {
+	loop.Next = func(n int, _ *rand.Rand) (*exec.Cmd, []killtest.Fault) {
 		j.Point, j.Nth = "", 0
 		if j.Files {
 			j.Point, j.Nth = k.next(j.Folder)
@@ -167,21 +168,37 @@ func (k *killer) campaign() {
 		} else if crashes, _ := suspects(k.T, filepath.Join(folder, "job")); crashes < 2 && k.random.IntN(2) == 0 && n < most+3 {
 			j.Point, j.Nth = ends[k.random.IntN(len(ends))], 1+k.random.Int64N(3)
 		}
-		if k.died(j) {
-			if j.Files && slices.Contains([]string{"after Restore", "after a file's commit", "in Close"}, j.Point) { // points of the packed CSV, which nobody writes then
-				packed := filepath.Join(j.Folder, "wares.csv.gz")
-				if info, err := os.Stat(packed); err != nil || info.Size() > 0 { // a new job has written nothing yet
-					passes(k.T, "gzip", "-t", packed)
-					ungzip(k.T, open(k.T, packed))
-				}
+		var faults []killtest.Fault
+		if j.Point == random {
+			faults = []killtest.Fault{{Count: int(j.Nth)}}
+		}
+		return j.command(), faults
+	}
+	loop.Judge = func(e killtest.Exit) (again bool, err error) {
+		if again, err = killtest.Finished(e); err != nil {
+			return false, fmt.Errorf("job %d, after %d kills, at %s: %w", k.jobs, k.total, j.Point, err)
+		}
+		if !again {
+			if e.Start == 0 && j.Point != "" && j.Files {
+				err = fmt.Errorf("a whole job never came to the point %q", j.Point)
 			}
-			k.left = slices.DeleteFunc(k.left, func(point string) bool { return point == j.Point })
-			continue
+			return false, err
 		}
-		if n == 0 && j.Point != "" && j.Files {
-			k.Fatalf("a whole job never came to the point %q", j.Point)
+		k.total++
+		k.at[j.Point]++
+		k.tenths[min(9, 10*k.pages.Load()/int64(wholePages()))]++
+		if j.Files && slices.Contains([]string{"after Restore", "after a file's commit", "in Close"}, j.Point) { // points of the packed CSV, which nobody writes then
+			packed := filepath.Join(j.Folder, "wares.csv.gz")
+			if info, err := os.Stat(packed); err != nil || info.Size() > 0 { // a new job has written nothing yet
+				passes(k.T, "gzip", "-t", packed)
+				ungzip(k.T, open(k.T, packed))
+			}
 		}
-		break
+		k.left = slices.DeleteFunc(k.left, func(point string) bool { return point == j.Point })
+		return true, nil
+	}
+	if _, err := loop.Run(k.Context()); err != nil {
+		k.Fatal(err)
 	}
 	noneGivenUp(k.T, filepath.Join(folder, "job"))
 	readAll(k.T, j, objects)
@@ -230,41 +247,15 @@ func (k *killer) choose(folder string) (string, int64) {
 	}
 }
 
-// died runs the job, and reports whether it was killed.
-func (k *killer) died(j job) bool {
-	program := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestKills$", "-child.folder="+j.Folder, "-child.site="+j.Site, "-child.bucket="+j.Bucket,
+// command returns the command of the process that runs the job.
+func (j job) command() *exec.Cmd {
+	return exec.Command(os.Args[0], "-test.run=^TestKills$", "-child.folder="+j.Folder, "-child.site="+j.Site, "-child.bucket="+j.Bucket,
 		"-child.database="+j.Database, fmt.Sprint("-child.files=", j.Files), "-child.point="+j.Point, fmt.Sprint("-child.nth=", j.Nth))
-	var out bytes.Buffer
-	program.Stdout, program.Stderr = &out, &out
-	k.requests.Store(-1)
-	if j.Point == random {
-		k.requests.Store(j.Nth)
-	}
-	if err := program.Start(); err != nil {
-		k.Fatal(err)
-	}
-	kill := func() { _ = program.Process.Kill() }
-	k.kill.Store(&kill)
-	err := program.Wait()
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		k.total++
-		k.at[j.Point]++
-		k.tenths[min(9, 10*k.pages.Load()/int64(wholePages()))]++
-		return true
-	}
-	k.Fatalf("job %d, after %d kills, at %s: %v\n%s", k.jobs, k.total, j.Point, err, out.Bytes())
-	return false
 }
 
 // serve is the site: pages that link to three others each, and images.
 func (k *killer) serve(w http.ResponseWriter, r *http.Request) {
-	if k.requests.Add(-1) == 0 {
-		(*k.kill.Load())()
-	}
+	k.loop.Load().Count()
 	var n int
 	if _, err := fmt.Sscanf(r.URL.Path, "/image/%d", &n); err == nil {
 		_, _ = w.Write(imageOf(n))

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/httpcache/internal/store"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 // child makes this test binary use a store instead, as a process that can be killed.
@@ -121,26 +122,26 @@ func command(t *testing.T, p plan) *exec.Cmd {
 // A process that is killed while it opens, writes or evicts leaves a store in which each page is whole or absent, the totals fit, and
 // no file is left over; the next process goes on with it.
 func TestKills(t *testing.T) {
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
 	folder := t.TempDir()
 	killed, found := 0, int64(0)
 	rounds := deep.Rounds(10, 25)
-	for i := range rounds {
-		at := 1 + rng.Int32N(60) // while it opens
-		if i%2 == 0 {
-			at = 60 + rng.Int32N(600)
+	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf}
+	loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		at := 1 + random.Int32N(60) // while it opens
+		if start%2 == 0 {
+			at = 60 + random.Int32N(600)
 		}
-		out, err := command(t, plan{Folder: folder, Seed: rng.Uint64(), KillAt: at}).CombinedOutput()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return command(t, plan{Folder: folder, Seed: random.Uint64(), KillAt: at}), nil
+	}
+	loop.Judge = func(e killtest.Exit) (again bool, err error) {
+		if e.Killed() {
 			killed++
-		} else if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		} else if _, err := killtest.Finished(e); err != nil {
+			return false, err
 		}
-		if i%5 != 4 {
-			continue // it is the next child that finds it
+		again = e.Start+1 < rounds
+		if e.Start%5 != 4 {
+			return again, nil // it is the next child that finds it
 		}
 		s := open(t, folder, store.Options{MaxBytes: killMaxBytes})
 		before := s.Stats()
@@ -170,6 +171,10 @@ func TestKills(t *testing.T) {
 			t.Errorf("%d pending files are left, %v", len(names), err)
 		}
 		closeStore(t, s)
+		return again, nil
+	}
+	if _, err := loop.Run(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("%d killed, %d entries found", killed, found)
 	if killed < rounds/2 || found == 0 {
