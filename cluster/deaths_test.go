@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 	"github.com/tegenaria/tegenaria/cluster"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 var deaths = flag.Int("deaths", 1, "kills of TestWorkersDie, and so many SIGSTOP and SIGINT")
@@ -35,12 +35,12 @@ func TestWorkersDie(t *testing.T) {
 		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGINT} {
 			t.Run(signal.String(), func(t *testing.T) {
 				web, dsn, job := newWeb(t, hosts, pages), database(t), newJob()
-				crawls, programs, told := make([]*crawl, 3), make([]*exec.Cmd, 3), make([]fmt.Stringer, 3)
+				crawls, programs := make([]*crawl, 3), make([]*killtest.Process, 3)
 				victim := random.IntN(3)
 				var struck time.Time
 				web.left, web.do = 1+random.IntN(pages/2), func() {
 					struck = time.Now()
-					_ = programs[victim].Process.Signal(signal)
+					programs[victim].Signal(signal)
 				}
 				web.mu.Lock()
 				folder := t.TempDir()
@@ -50,30 +50,28 @@ func TestWorkersDie(t *testing.T) {
 						DSN: dsn, Job: job, URL: strings.TrimSuffix(web.url(0), "/0"), Worker: name, File: filepath.Join(folder, name+".jsonl"),
 						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 5 * shortTTL, Dir: filepath.Join(folder, name+".state")},
 					}
-					programs[i], told[i] = crawls[i].begin(t)
+					programs[i] = crawls[i].begin(t)
 				}
 				web.mu.Unlock()
 				for i := range programs {
 					if i == victim {
 						continue
 					}
-					if err := programs[i].Wait(); err != nil {
-						t.Errorf("%s: %v\n%s", crawls[i].Worker, err, told[i])
+					if exit := programs[i].Wait(); exit.Err != nil {
+						t.Errorf("%s: %v\n%s", crawls[i].Worker, exit.Err, exit.Output)
 					}
 				}
 				before := web.by(crawls[victim].Worker)
 				if signal == syscall.SIGSTOP {
-					if err := programs[victim].Process.Signal(syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
+					programs[victim].Signal(syscall.SIGCONT)
 				}
-				err := programs[victim].Wait()
+				exit := programs[victim].Wait()
 				switch {
 				case signal == syscall.SIGINT:
-				case err == nil:
+				case exit.Err == nil:
 					t.Error("the victim has ended without an error")
-				case signal == syscall.SIGSTOP && !strings.Contains(told[victim].String(), "another one has begun"):
-					t.Errorf("the victim says:\n%s", told[victim])
+				case signal == syscall.SIGSTOP && !strings.Contains(exit.Output, "another one has begun"):
+					t.Errorf("the victim says:\n%s", exit.Output)
 				}
 				after := web.by(crawls[victim].Worker)
 				if after-before > inFlight {

@@ -3,7 +3,6 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +18,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +26,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 var (
@@ -109,65 +108,51 @@ func TestKills(t *testing.T) {
 	}
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
 	dsn := database(t)
 	const pages = 600
 	done, asked := 0, 0
-	for done < *kills {
+	for job := uint64(0); done < *kills; job++ {
 		c := &crawl{DSN: dsn, Job: newJob(), Worker: "one", File: filepath.Join(t.TempDir(), "items.jsonl")}
 		c.Options.Dir = t.TempDir()
-		site := newSite(pages)
+		loop := &killtest.Loop{Seed: seed + job}
+		site := newSite(pages, loop)
 		c.URL = site.URL
-		for finished := false; !finished; {
-			after := 0 // requests until the kill
-			if done < *kills {
-				after = 1 + random.IntN(pages/4)
+		loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+			var faults []killtest.Fault
+			if done+start < *kills {
+				faults = []killtest.Fault{{Count: 1 + random.IntN(pages/4)}} // requests
 			}
-			if finished = !c.start(t, site, after); !finished {
-				done++
-			}
+			return c.command(t), faults
 		}
+		starts, err := loop.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done += starts - 1
 		site.Close()
 		asked += c.check(t, site, pages)
 	}
 	t.Logf("%d kills, %d requests too many", done, asked)
 }
 
-// start runs a crawl in another process, and kills it after so many requests; 0: it does not. It returns whether it was killed.
-func (c *crawl) start(t *testing.T, site *site, after int) bool {
-	t.Helper()
-	site.mu.Lock()
-	program, out := c.begin(t)
-	site.left, site.kill = after, func() { _ = program.Process.Kill() }
-	site.mu.Unlock()
-	err := program.Wait()
-	site.mu.Lock()
-	site.left = 0
-	site.mu.Unlock()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		return true
-	}
-	if err != nil {
-		t.Fatalf("the crawl: %v\n%s", err, out)
-	}
-	return false
-}
-
-// begin begins a crawl in another process.
-func (c *crawl) begin(t *testing.T) (program *exec.Cmd, out *bytes.Buffer) {
+// command returns the command of a crawl in another process.
+func (c *crawl) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out = new(bytes.Buffer)
-	program = exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
-	program.Stdout, program.Stderr = out, out
-	if err := program.Start(); err != nil {
+	return exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
+}
+
+// begin begins a crawl in another process.
+func (c *crawl) begin(t *testing.T) *killtest.Process {
+	t.Helper()
+	program, err := killtest.Start(c.command(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return program, out
+	return program
 }
 
 // check compares what a crawl has left with what it had to do, and returns how many requests it made beyond that.
@@ -228,19 +213,18 @@ func collect(t *testing.T, dsn, job string) map[string]bool {
 	return items
 }
 
-// site is a tree of pages, which counts what is asked of it, and kills.
+// site is a tree of pages, which counts what is asked of it.
 type site struct {
 	*httptest.Server
 	pages int
+	loop  *killtest.Loop
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex // guards asked
 	asked map[string]int
-	left  int // requests until kill is called; 0: it is not
-	kill  func()
 }
 
-func newSite(pages int) *site {
-	s := &site{pages: pages, asked: make(map[string]int)}
+func newSite(pages int, loop *killtest.Loop) *site {
+	s := &site{pages: pages, loop: loop, asked: make(map[string]int)}
 	s.Server = httptest.NewServer(s)
 	return s
 }
@@ -253,10 +237,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.asked[r.URL.Path]++
-	if s.left--; s.left == 0 {
-		s.kill()
-	}
 	s.mu.Unlock()
+	s.loop.Count()
 	w.Header().Set("Content-Type", "text/html")
 	for child := 3*i + 1; child <= 3*i+3 && child < s.pages; child++ {
 		fmt.Fprintf(w, `<a href="/%d">next</a> <a href="/%d">across</a>`, child, child*7%s.pages)

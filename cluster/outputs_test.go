@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
@@ -43,7 +43,7 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			web, dsn, job, folder := newWeb(t, hosts, pages), database(t), newJob(), t.TempDir()
-			crawls, programs, told := make([]*crawl, 3), make([]*exec.Cmd, 3), make([]fmt.Stringer, 3)
+			crawls, programs := make([]*crawl, 3), make([]*killtest.Process, 3)
 			const victim = 1
 			begin := func(i int) {
 				name := fmt.Sprint("w", i)
@@ -51,7 +51,7 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 					DSN: dsn, Job: job, URL: strings.TrimSuffix(web.url(0), "/0"), Worker: name, File: filepath.Join(folder, name+".jsonl"), Folder: folder,
 					Delay: 20 * time.Millisecond, Options: cluster.Options{TTL: 5 * shortTTL, Dir: filepath.Join(folder, name+".state")},
 				}
-				programs[i], told[i] = crawls[i].begin(t)
+				programs[i] = crawls[i].begin(t)
 			}
 			crawling, struck := make(chan struct{}), make(chan struct{})
 			web.mu.Lock()
@@ -60,7 +60,7 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 				web.left, web.do = pages/4, func() {
 					go func() {
 						defer close(struck)
-						tt.strike(t, pgtest.Get(t), func() { _ = programs[victim].Process.Kill() })
+						tt.strike(t, pgtest.Get(t), func() { programs[victim].Signal(syscall.SIGKILL) })
 					}()
 				}
 			}
@@ -70,8 +70,8 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 			begin(0)
 			begin(2)
 			for i := range programs {
-				if err := programs[i].Wait(); (err != nil) != (i == victim) {
-					t.Errorf("%s: %v\n%s", crawls[i].Worker, err, told[i])
+				if exit := programs[i].Wait(); (exit.Err != nil) != (i == victim) {
+					t.Errorf("%s: %v\n%s", crawls[i].Worker, exit.Err, exit.Output)
 				}
 			}
 			<-struck
@@ -79,12 +79,12 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 			if rest := unfinished(t, folder); len(rest) == 0 {
 				t.Error("the worker that was killed has left nothing unfinished")
 			}
-			back, said := crawls[victim].begin(t)
-			if err := back.Wait(); err != nil {
-				t.Fatalf("the worker that comes back: %v\n%s", err, said)
+			back := crawls[victim].begin(t).Wait()
+			if back.Err != nil {
+				t.Fatalf("the worker that comes back: %v\n%s", back.Err, back.Output)
 			}
-			if !strings.Contains(said.String(), "begin a job of another name; the outputs of this program were not closed then") {
-				t.Errorf("the worker that comes back says:\n%s", said)
+			if !strings.Contains(back.Output, "begin a job of another name; the outputs of this program were not closed then") {
+				t.Errorf("the worker that comes back says:\n%s", back.Output)
 			}
 			if n := web.asks() - asked; n > 0 {
 				t.Errorf("it has asked for %d pages", n)
@@ -102,9 +102,8 @@ func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := filesIn(t, folder)
-			again, said := crawls[victim].begin(t)
-			if err := again.Wait(); err != nil {
-				t.Fatalf("the worker that comes back once more: %v\n%s", err, said)
+			if again := crawls[victim].begin(t).Wait(); again.Err != nil {
+				t.Fatalf("the worker that comes back once more: %v\n%s", again.Err, again.Output)
 			}
 			if after := filesIn(t, folder); after != before {
 				t.Errorf("the worker that comes back once more has changed the files\n%s\nto\n%s", before, after)

@@ -23,6 +23,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/media"
 )
 
@@ -90,52 +91,38 @@ func TestKills(t *testing.T) {
 		g.files[fmt.Sprintf("/%d.jpg", i)] = jpegOf(paint(40, 30, i))
 		g.files[fmt.Sprintf("/%d.txt", i)] = fmt.Appendf(nil, "text %d", i)
 	}
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
 	kills := make(map[string]int)
-	run := func(point string, nth int) bool {
-		program := exec.CommandContext(t.Context(), os.Args[0], "-killed="+dir, "-killed.site="+g.URL, "-killed.point="+point, "-killed.nth="+fmt.Sprint(nth))
-		var out bytes.Buffer
-		program.Stdout, program.Stderr = &out, &out
-		err := program.Run()
-		var exit *exec.ExitError
-		switch {
-		case err == nil:
-			return true
-		case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-			kills[point]++
-			return false
-		}
-		t.Fatalf("%v\n%s", err, out.Bytes())
-		return false
-	}
 	points := []string{"written", "synced", "renamed", "noted"}
-	total, over := 0, false
-	for range 3 {
-		for _, point := range points {
-			if over {
-				break
-			}
-			nth := 1 + random.IntN(8)
+	total, point := 0, ""
+	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf, Starts: 3*len(points) + 1}
+	loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		nth := 0
+		if point = ""; start < 3*len(points) {
+			point, nth = points[start%len(points)], 1+random.IntN(8)
 			if suspects, most := crashes(t, filepath.Join(dir, "job")); most > 1 { // a third one would be the end of that page: all suspects get through first
 				nth += suspects * (perPage + 1)
 				if point != "noted" {
 					nth += suspects * perPage // thumbnails
 				}
 			}
-			if over = run(point, nth); !over {
-				total++
-			}
 		}
+		return exec.Command(os.Args[0], "-killed="+dir, "-killed.site="+g.URL, "-killed.point="+point, "-killed.nth="+fmt.Sprint(nth)), nil
+	}
+	loop.Judge = func(e killtest.Exit) (bool, error) {
+		if e.Killed() {
+			total++
+			kills[point]++
+		}
+		return killtest.Finished(e)
+	}
+	_, err := loop.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, point := range points { // how many pages crash, and are kept for last, depends on the moment
 		if kills[point] == 0 || deep.Checks() && kills[point] < 2 {
 			t.Errorf("killed %d times at %s", kills[point], point)
 		}
-	}
-	if !over && !run("", 0) {
-		t.Fatal("it was killed")
 	}
 	files := filepath.Join(dir, "files")
 	text, err := os.ReadFile(filepath.Join(dir, "items.jsonl"))
