@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	"github.com/tegenaria/tegenaria/browser"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -134,11 +135,7 @@ var scriptedSections = [][2]string{
 // scriptedSite is a site of which no page has an item or a link before its scripts have run.
 type scriptedSite struct {
 	url, other string
-
-	mu       sync.Mutex // guards the fields below
-	pages    int        // documents that were asked for
-	awaited  int
-	answered chan struct{} // closed when so many pages were asked for
+	loop       killtest.Loop
 }
 
 func newScriptedSite(t *testing.T) *scriptedSite {
@@ -149,22 +146,6 @@ func newScriptedSite(t *testing.T) *scriptedSite {
 	t.Cleanup(other.Close)
 	s.url, s.other = server.URL, strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
 	return s
-}
-
-// after returns a channel that is closed when n further documents were asked for.
-func (s *scriptedSite) after(n int) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.awaited, s.answered = s.pages+n, make(chan struct{})
-	return s.answered
-}
-
-func (s *scriptedSite) count() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pages++; s.pages == s.awaited {
-		close(s.answered)
-	}
 }
 
 func (s *scriptedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +162,7 @@ func (s *scriptedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveData(w, r)
 		return
 	}
-	s.count()
+	s.loop.Count()
 	if n, ok := strings.CutPrefix(path, "/charset/"); ok {
 		serveCharset(w, n)
 		return
@@ -368,28 +349,21 @@ func TestScriptedSiteSurvivesKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 3 {
-		var output strings.Builder
-		child := exec.Command(self, "-test.run=^TestScriptedVictim$", "-browser="+*program, "-scripted="+s.url, "-job="+folder)
-		child.Stdout, child.Stderr = &output, &output
-		middle := s.after(6)
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
+	s.loop.Next = func(start int, _ *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		var faults []killtest.Fault
+		if start < 2 {
+			faults = []killtest.Fault{{Count: 6}} // documents
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
-		if n < 2 {
-			select {
-			case <-middle:
-				child.Process.Kill()
-				<-ended
-			case err := <-ended:
-				t.Fatalf("program %d has ended by itself: %v\n%s", n, err, &output)
-			}
+		return exec.Command(self, "-test.run=^TestScriptedVictim$", "-browser="+*program, "-scripted="+s.url, "-job="+folder), faults
+	}
+	s.loop.Judge = func(e killtest.Exit) (again bool, err error) {
+		if again, err = killtest.Finished(e); again {
 			until(t, "processes of a killed program are gone", func() bool { return len(processes(t, dir)) == 0 })
-		} else if err := <-ended; err != nil {
-			t.Fatalf("the last program: %v\n%s", err, &output)
 		}
+		return again, err
+	}
+	if starts, err := s.loop.Run(t.Context()); starts != 3 || err != nil {
+		t.Fatalf("%d starts, want 3: %v", starts, err)
 	}
 	compareItems(t, filepath.Join(folder, "items.jsonl"))
 }

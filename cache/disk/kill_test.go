@@ -31,6 +31,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 // child makes this test binary crawl instead, as a process that can be killed.
@@ -262,31 +263,16 @@ func childCommand(t *testing.T, flag string, does any) *exec.Cmd {
 }
 
 // start runs a child that follows a plan. It returns whether it was killed.
-func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
+func start(t *testing.T, p *plan) (killed bool) {
 	t.Helper()
-	return startCommand(t, childCommand(t, "-child", p), running)
-}
-
-// startCommand runs a child. It returns whether it was killed.
-func startCommand(t *testing.T, cmd *exec.Cmd, running func(*os.Process)) (killed bool) {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if running != nil {
-		running(cmd.Process)
-	}
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		return true
+	child, err := killtest.Start(childCommand(t, "-child", p))
+	if err == nil {
+		killed, err = killtest.Finished(child.Wait())
 	}
 	if err != nil {
-		t.Fatalf("the child: %v\n%s", err, &stderr)
+		t.Fatal(err)
 	}
-	return false
+	return killed
 }
 
 // readItems reads a feed line by line. An item that is there twice is an error.
@@ -388,7 +374,7 @@ func TestKill(t *testing.T) {
 	}
 	s := newSite(t, pages)
 	dir := t.TempDir()
-	if start(t, &plan{URL: s.URL, Dir: dir}, nil) {
+	if start(t, &plan{URL: s.URL, Dir: dir}) {
 		t.Fatal("the child was killed by somebody else")
 	}
 	if extra := checkResult(t, s, dir); extra != 0 {
@@ -403,42 +389,45 @@ func TestKill(t *testing.T) {
 		at     time.Time
 		unique int
 	}
-	var mu sync.Mutex
 	var deaths []death
 	hits := make(map[string]int)
 	kills := 0
 	// The child dies at that point, or else its parent kills it when so many pages were asked for, from within such a
 	// request.
 	dieOnce := func(point string, nth int32, at int) {
-		before := len(deaths)
-		killed := start(t, &plan{URL: s.URL, Dir: dir, Point: point, Nth: nth}, func(p *os.Process) {
-			var once sync.Once
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.on = func(unique int) {
-				if unique >= at {
-					once.Do(func() {
-						mu.Lock()
-						defer mu.Unlock()
-						deaths = append(deaths, death{time.Now(), unique})
-						if err := p.Kill(); err != nil {
-							deaths = deaths[:len(deaths)-1]
-						}
-					})
-				}
-			}
-		})
+		child, err := killtest.Start(childCommand(t, "-child", &plan{URL: s.URL, Dir: dir, Point: point, Nth: nth}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var once sync.Once
+		var death death
 		s.mu.Lock()
-		s.on = nil
+		s.on = func(unique int) {
+			if unique >= at {
+				once.Do(func() {
+					death.at, death.unique = time.Now(), unique
+					child.Signal(syscall.SIGKILL)
+				})
+			}
+		}
 		s.mu.Unlock()
-		mu.Lock()
-		defer mu.Unlock()
+		exit := child.Wait()
+		once.Do(func() {}) // what comes now is too late
+		killed, err := killtest.Finished(exit)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case killed && exit.Struck:
+			deaths = append(deaths, death)
+		case killed:
+			hits[point]++
+		}
 		if killed {
 			kills++
 		}
-		if killed && len(deaths) == before {
-			hits[point]++
-		}
+		s.mu.Lock()
+		s.on = nil
+		s.mu.Unlock()
 	}
 	// Three deaths in a row at which the same request runs alone are its fault, by the rule for such requests. One that has
 	// two of them gets through first: others are asked for only when it has.
@@ -476,7 +465,7 @@ func TestKill(t *testing.T) {
 		}
 		die("", 0, at)
 	}
-	if start(t, &plan{URL: s.URL, Dir: dir}, nil) {
+	if start(t, &plan{URL: s.URL, Dir: dir}) {
 		t.Fatal("the last child was killed")
 	}
 	extra := checkResult(t, s, dir)
@@ -518,7 +507,7 @@ func TestKill(t *testing.T) {
 	}
 	// Once more: a finished job is finished.
 	s.reset(nil)
-	if start(t, &plan{URL: s.URL, Dir: dir}, nil) {
+	if start(t, &plan{URL: s.URL, Dir: dir}) {
 		t.Fatal("killed")
 	}
 	if _, total := s.log(); total != 0 {

@@ -7,17 +7,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 var shopping = flag.String("shopping", "", "crawl a shop as this JSON says, and do nothing else")
@@ -108,32 +109,19 @@ func shopSite(asked func()) http.Handler {
 // price that its list knew.
 func TestTwoParsersAreKilled(t *testing.T) {
 	const asks = shopLists + shopLists*shopProducts
-	var kill atomic.Pointer[func()]
-	site := httptest.NewServer(shopSite(func() {
-		if f := kill.Load(); f != nil {
-			(*f)()
-		}
-	}))
+	var loop killtest.Loop
+	site := httptest.NewServer(shopSite(func() { loop.Count() }))
 	defer site.Close()
 	dir := t.TempDir()
-	kills := 0
-	for _, after := range []int32{asks / 6, asks / 5, asks / 4, 0} { // requests; 0: never
-		killed := startCommand(t, childCommand(t, "-shopping", &shop{site.URL, dir}), func(p *os.Process) {
-			var count atomic.Int32
-			f := func() {
-				if after > 0 && count.Add(1) == after {
-					_ = p.Kill()
-				}
-			}
-			kill.Store(&f)
-		})
-		kill.Store(nil)
-		if killed {
-			kills++
+	loop.Next = func(start int, _ *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+		var faults []killtest.Fault
+		if start < 3 {
+			faults = []killtest.Fault{{Count: asks / (6 - start)}}
 		}
+		return childCommand(t, "-shopping", &shop{site.URL, dir}), faults
 	}
-	if kills != 3 {
-		t.Errorf("%d kills, want 3", kills)
+	if starts, err := loop.Run(t.Context()); starts != 4 || err != nil {
+		t.Fatalf("%d starts, want 4: %v", starts, err)
 	}
 	got := readItems[product](t, filepath.Join(dir, itemsFile))
 	for n := range shopLists * shopProducts {

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 var (
@@ -254,35 +256,6 @@ func (s *poisonedSite) calm(t *testing.T) {
 	}
 }
 
-// poisonedChild runs the crawl in a process of its own, and returns how that ended and what it has logged.
-func poisonedChild(t *testing.T, s *poisonedSite, p *poison) (died bool, log string) {
-	t.Helper()
-	cmd := childCommand(t, "-poisoned", p)
-	if p.How == byMemory {
-		cmd = exec.Command("sh", append([]string{"-c", `ulimit -v 4194304; exec "$0" "$@"`}, cmd.Args...)...)
-	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if p.How == byKill {
-		s.mu.Lock()
-		s.kill = func() { _ = cmd.Process.Kill() }
-		s.mu.Unlock()
-	}
-	err := cmd.Wait()
-	s.calm(t)
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return false, stdout.String()
-	case !errors.As(err, &exit) || exit.ExitCode() == 1 || exit.ExitCode() == 9:
-		t.Fatalf("the child: %v\n%s%s", err, &stdout, &stderr)
-	}
-	return true, stdout.String()
-}
-
 // TestPoisonIsGivenUp crawls a site with a page that ends the process, and starts the crawl again each time. After three
 // deaths, the last two of them alone, the page is a dead letter that says why, and everything else is as it should be. The
 // page may be so young that the crash has taken its record back, or a seed; it may kill in a pipeline, or when its item is
@@ -298,17 +271,35 @@ func TestPoisonIsGivenUp(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			s := newPoisonedSite(t)
 			p := &poison{URL: s.URL, Dir: t.TempDir(), How: how}
-			deaths, logs := 0, ""
-			for died := true; died; {
-				var log string
-				died, log = poisonedChild(t, s, p)
-				logs += log
-				if died {
-					deaths++
+			var logs bytes.Buffer
+			deaths := 0
+			loop := &killtest.Loop{Next: func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
+				cmd := childCommand(t, "-poisoned", p)
+				if how == byMemory {
+					cmd = exec.Command("sh", append([]string{"-c", `ulimit -v 4194304; exec "$0" "$@"`}, cmd.Args...)...)
 				}
-				if deaths > 3 {
-					t.Fatalf("the process died %d times\n%s", deaths, logs)
+				cmd.Stdout = &logs
+				return cmd, nil
+			}}
+			loop.Judge = func(e killtest.Exit) (again bool, err error) {
+				s.calm(t)
+				var exit *exec.ExitError
+				if e.Err == nil {
+					return false, nil
 				}
+				if !errors.As(e.Err, &exit) || exit.ExitCode() == 1 || exit.ExitCode() == 9 {
+					return false, fmt.Errorf("the child: %w\n%s%s", e.Err, &logs, e.Output)
+				}
+				if deaths++; deaths > 3 {
+					return false, fmt.Errorf("the process died %d times\n%s", deaths, &logs)
+				}
+				return true, nil
+			}
+			if how == byKill {
+				s.kill = func() { loop.Signal(syscall.SIGKILL) }
+			}
+			if _, err := loop.Run(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			want, reason := 3, "the process died 3 times while it was in flight"
 			if how == byGoexit {
@@ -349,8 +340,8 @@ func TestPoisonIsGivenUp(t *testing.T) {
 					t.Errorf("/x was asked for beside %d others, the %d. time", n, i+1)
 				}
 			}
-			if deaths > 0 && strings.Count(logs, `"msg":"failure when the crawl was opened`) != 1 || !strings.Contains(logs, "/x") {
-				t.Errorf("the log:\n%s", logs)
+			if deaths > 0 && strings.Count(logs.String(), `"msg":"failure when the crawl was opened`) != 1 || !strings.Contains(logs.String(), "/x") {
+				t.Errorf("the log:\n%s", &logs)
 			}
 		})
 	}
@@ -373,11 +364,10 @@ func killAtRandomMoments(t *testing.T, overrun bool) {
 		seed = deep.Seed()
 	}
 	t.Logf("-killseed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
 	s := newSite(t, 1000)
 	dir := t.TempDir()
 	began := time.Now()
-	if start(t, &plan{URL: s.URL, Dir: dir}, nil) {
+	if start(t, &plan{URL: s.URL, Dir: dir}) {
 		t.Fatal("the child was killed by somebody else")
 	}
 	took := time.Since(began)
@@ -387,40 +377,34 @@ func killAtRandomMoments(t *testing.T, overrun bool) {
 	for done < *kills {
 		s.reset(nil)
 		dir := t.TempDir()
-		here := 0
-		for finished := false; !finished; {
-			moment := time.Duration(rng.Int64N(int64(took)))
-			if done >= *kills {
-				moment = time.Hour
-			}
-			var timer *time.Timer
+		loop := &killtest.Loop{Seed: seed + uint64(jobs)}
+		loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
 			does := &plan{URL: s.URL, Dir: dir}
 			if overrun {
-				does.Overruns = rng.Uint64() | 1
+				does.Overruns = random.Uint64() | 1
 			}
-			killed := start(t, does, func(p *os.Process) {
-				if deep.Checks() {
-					timer = time.AfterFunc(moment, func() { _ = p.Kill() })
-					return
-				}
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				at := s.unique + childConcurrency + 1 + rng.IntN(s.pages)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.on = nil
+			var faults []killtest.Fault
+			if over := done+start >= *kills; !over && deep.Checks() {
+				faults = []killtest.Fault{{After: time.Duration(random.Int64N(int64(took)))}}
+			} else if !over {
+				at := s.unique + childConcurrency + 1 + random.IntN(s.pages)
 				s.on = func(unique int) {
-					if unique >= at && moment < time.Hour {
-						_ = p.Kill()
+					if unique >= at {
+						loop.Signal(syscall.SIGKILL)
 					}
 				}
-			})
-			if timer != nil {
-				timer.Stop()
 			}
-			if killed {
-				done++
-				here++
-			}
-			finished = !killed
+			return childCommand(t, "-child", does), faults
 		}
+		starts, err := loop.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := starts - 1
+		done += here
 		jobs, most = jobs+1, max(most, here)
 		checkResult(t, s, dir)
 		if got, _ := outcomes(t, filepath.Join(dir, jobDir)); !slices.Equal(got, want) {
