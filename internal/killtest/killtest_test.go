@@ -26,7 +26,8 @@ func shell(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }
 
 const endless = "echo begun; exec sleep 1000"
 
-// It fails if a fault does not come, comes too early, or sends another signal than it should; and if the end of a process is told wrong.
+// It fails if a fault does not come, comes too early, or sends another signal than it should, and if Exit does not say how
+// the process ended.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -43,8 +44,10 @@ func TestFaults(t *testing.T) {
 		{"a fault that is too late", "echo begun", []killtest.Fault{{Line: "begun", After: time.Hour}}, 0, false, "begun\n", 0},
 		{"at once", endless, []killtest.Fault{{}}, syscall.SIGKILL, true, "", -1},
 		{"after a time", endless, []killtest.Fault{{After: time.Millisecond}}, syscall.SIGKILL, true, "", -1},
-		{"at a line", "printf 'one\\ntw'; echo o; exec sleep 1000", []killtest.Fault{{Line: "two"}}, syscall.SIGKILL, true, "one\ntwo\n", -1},
-		{"after a line", endless, []killtest.Fault{{Line: "begun", After: time.Millisecond}}, syscall.SIGKILL, true, "begun\n", -1},
+		{"at a line", "printf 'one\\ntw'; echo o; exec sleep 1000",
+			[]killtest.Fault{{Line: "two"}}, syscall.SIGKILL, true, "one\ntwo\n", -1},
+		{"after a line", endless,
+			[]killtest.Fault{{Line: "begun", After: time.Millisecond}}, syscall.SIGKILL, true, "begun\n", -1},
 		{"another signal", "trap 'echo stopped; exit 5' TERM; echo begun; while :; do :; done",
 			[]killtest.Fault{{Line: "begun", Signal: syscall.SIGTERM}}, 0, true, "begun\nstopped\n", 5},
 		{"two faults", "trap 'echo again' INT; echo begun; while :; do :; done",
@@ -63,7 +66,8 @@ func TestFaults(t *testing.T) {
 			if exit := (*exec.ExitError)(nil); errors.As(e.Err, &exit) {
 				code = exit.ExitCode()
 			}
-			if e.Signal != tt.signal || e.Killed() != (tt.signal == syscall.SIGKILL) || e.Struck != tt.struck || code != tt.code || tt.output != "" && e.Output != tt.output {
+			if e.Signal != tt.signal || e.Killed() != (tt.signal == syscall.SIGKILL) || e.Struck != tt.struck || code != tt.code ||
+				tt.output != "" && e.Output != tt.output {
 				t.Errorf("%+v, exit code %d", e, code)
 			}
 			p.Signal(syscall.SIGKILL) // which is nobody's
@@ -74,8 +78,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// It fails if a program is not killed within the call of Count that is due, if the counts of one start go on in the next one, or if
-// the seed does not decide.
+// It fails if a program is not killed within the call of Count that is due, if the counts of one start go on in the next
+// one, or if the same seed draws other numbers.
 func TestLoop(t *testing.T) {
 	run := func(seed uint64) (drawn []int, log string) {
 		loop := &killtest.Loop{Seed: seed, Log: func(format string, args ...any) { log += fmt.Sprintf(format+"\n", args...) }}

@@ -12,9 +12,9 @@
 //	}
 //	starts, err := loop.Run(t.Context())
 //
-// A [Fault] may be any signal, and come at a request, at a line of output, or after a time. A program that is started once,
-// or several at a time, need no Loop: [Start] is enough. The package needs no test, so that a program can use it to kill
-// other programs.
+// A [Fault] may be any signal, and come at a request, at a line of output, or after a time. For a program that is started
+// once, or for several at a time, there is [Start]. The package can be used outside of tests, to kill programs that are not
+// ours.
 package killtest
 
 import (
@@ -51,7 +51,7 @@ type Loop struct {
 type UnfinishedError struct{ Last Exit }
 
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("killtest: the program has not finished in %d starts; what it wrote in the last one:\n%s", e.Last.Start+1, e.Last.Output)
+	return fmt.Sprintf("killtest: not finished in %d starts, the last of which wrote:\n%s", e.Last.Start+1, e.Last.Output)
 }
 
 // Finished is the Judge of a program that ends with the exit code 0 when all is done, and dies of SIGKILL alone.
@@ -67,7 +67,8 @@ func Finished(e Exit) (again bool, err error) {
 	return false, nil
 }
 
-// Run starts the program until Judge wants no further start, ctx is done or there were [Loop.Starts]. It returns how many there were.
+// Run starts the program until Judge wants no further start, ctx is done, or there were as many starts as are allowed. It
+// returns how many there were.
 func (l *Loop) Run(ctx context.Context) (starts int, err error) {
 	log, judge, most := l.Log, l.Judge, l.Starts
 	if log == nil {
