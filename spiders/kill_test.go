@@ -114,7 +114,8 @@ func (s *killingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.in--; s.in <= 0 && s.kills < 8 && s.edition < killEntries-2 && (r.URL.Path != "/file" || s.kills < 2) {
 		s.kills++
 		s.in = 4 + s.random.IntN(5) // three kills in a row at one request would end it
-		time.AfterFunc(time.Duration(s.random.IntN(30))*time.Millisecond, func() { s.loop.Signal(syscall.SIGKILL) })
+		program := s.loop.Process()
+		time.AfterFunc(time.Duration(s.random.IntN(30))*time.Millisecond, func() { program.Signal(syscall.SIGKILL) })
 	}
 	switch r.URL.Path {
 	case "/feed":

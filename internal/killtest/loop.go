@@ -128,7 +128,7 @@ func (l *Loop) once(ctx context.Context, start int, random *rand.Rand) (Exit, er
 
 // Count is [Process.Count] of the program that runs.
 func (l *Loop) Count() (moment bool) {
-	if p := l.running(); p != nil {
+	if p := l.Process(); p != nil {
 		return p.Count()
 	}
 	return false
@@ -136,12 +136,14 @@ func (l *Loop) Count() (moment bool) {
 
 // Signal is [Process.Signal] of the program that runs.
 func (l *Loop) Signal(signal syscall.Signal) {
-	if p := l.running(); p != nil {
+	if p := l.Process(); p != nil {
 		p.Signal(signal)
 	}
 }
 
-func (l *Loop) running() *Process {
+// Process returns the program that runs, or ran last; nil before the first. A delayed signal is sent to it, not to the Loop,
+// whose next program is another one.
+func (l *Loop) Process() *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.process
