@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,7 @@ const killPages = 200
 type plan struct {
 	URL, Folder string
 	Durable     bool
+	Agent       string // the User-Agent
 }
 
 // engine makes the engine of the crawl. The func that it returns closes what it has opened.
@@ -39,7 +41,7 @@ func (p plan) engine(parse tegenaria.Parser) (*tegenaria.SpiderEngine, func() er
 	}
 	s := enginetest.NewSpider(p.URL + "/0")
 	s.Parse = parse
-	opts := []tegenaria.EngineOption{tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithDownloaderLayers(cache.Layer)}
+	opts := []tegenaria.EngineOption{tegenaria.EngineWithPoliteness(tegenaria.Politeness{UserAgent: p.Agent}), tegenaria.EngineWithDownloaderLayers(cache.Layer)}
 	closes := cache.Close
 	if p.Durable {
 		queue, err := disk.Open(filepath.Join(p.Folder, "job"))
@@ -48,18 +50,9 @@ func (p plan) engine(parse tegenaria.Parser) (*tegenaria.SpiderEngine, func() er
 			return nil, nil, err
 		}
 		opts = append(opts, tegenaria.EngineWithCache(queue))
-		closes = func() error { return errorsOf(queue.Close(), cache.Close()) }
+		closes = func() error { return errors.Join(queue.Close(), cache.Close()) }
 	}
 	return enginetest.NewEngine(nil, s, opts...), closes, nil
-}
-
-func errorsOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runChild makes this process crawl as a plan says.
@@ -72,12 +65,13 @@ func runChild(text string) error {
 	if err != nil {
 		return err
 	}
-	return errorsOf(e.Run(context.Background(), "test"), closes())
+	return errors.Join(e.Run(context.Background(), "test"), closes())
 }
 
 // killSite has pages that lead on, and kills a process when so many were asked for.
 type killSite struct {
 	mu     sync.Mutex
+	agent  string // who counts: what the dead have sent may arrive late
 	asked  map[string]int
 	left   int // until it kills; less than 1: it does not
 	killed func()
@@ -101,9 +95,12 @@ func pageOf(path string) string {
 
 func (s *killSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked[r.URL.Path]++
-	kill := s.left == 1
-	s.left--
+	kill := false
+	if r.UserAgent() == s.agent {
+		s.asked[r.URL.Path]++
+		kill = s.left == 1
+		s.left--
+	}
 	s.mu.Unlock()
 	if kill {
 		s.killed()
@@ -123,10 +120,10 @@ func TestKill(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		for _, at := range []int{2, 60, 170} {
 			t.Run(fmt.Sprintf("durable=%t at %d", durable, at), func(t *testing.T) {
-				site := &killSite{asked: make(map[string]int), left: at}
+				site := &killSite{agent: "killed", asked: make(map[string]int), left: at}
 				server := httptest.NewServer(site)
 				defer server.Close()
-				p := plan{URL: server.URL, Folder: t.TempDir(), Durable: durable}
+				p := plan{URL: server.URL, Folder: t.TempDir(), Durable: durable, Agent: "killed"}
 				text, err := json.Marshal(p)
 				if err != nil {
 					t.Fatal(err)
@@ -142,7 +139,7 @@ func TestKill(t *testing.T) {
 				}
 				site.mu.Lock()
 				first := len(site.asked)
-				site.asked, site.left = make(map[string]int), 0
+				site.agent, site.asked, site.left = "next", make(map[string]int), 0
 				site.mu.Unlock()
 
 				visible := make(map[string]bool)
@@ -183,6 +180,7 @@ func TestKill(t *testing.T) {
 					}
 					return int(pages.Load())
 				}
+				p.Agent = "next"
 				if pages := crawlOn(p); !durable && pages != killPages {
 					t.Errorf("%d pages, want %d", pages, killPages)
 				}
