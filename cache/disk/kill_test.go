@@ -154,7 +154,7 @@ func (p *plan) run(ctx context.Context) (err error) {
 }
 
 // overrunLimit is the Limits.Callback of a child whose callbacks overrun it.
-const overrunLimit = 200 * time.Millisecond
+const overrunLimit = time.Second
 
 // overruns returns a func that in some of its calls takes longer than a callback may before it is given up.
 func overruns(seed uint64) func() {
