@@ -27,6 +27,10 @@ type Article struct {
 	// Text is the main text with what plain text has of its structure: an empty line between paragraphs, a line for each item of
 	// a list and each row of a table, lines of code as they are. Pictures and their captions are left out.
 	Text string
+	Kind Kind // what the page is: an article, documentation …
+	// Confidence says from 0 to 1 how likely it is that the text is whole: 1 for an element that [Main] names. It is no probability, but a
+	// number to order pages by, so that those with the lowest ones are looked at first: see [Article.Left].
+	Confidence float64
 	// Node is the element that the text is in. It may have parts that do not belong to the text, and were left out.
 	Node html.Node
 
@@ -153,7 +157,9 @@ func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error
 	if page == nil {
 		page = metadata.Extract(doc, docURL, metadata.Charset(o.encoding))
 	}
-	x.manual = x.chosen != 0 || x.isManual(page)
+	manual := x.isManual(page)
+	x.manual = x.chosen != 0 || manual
+	kind := x.kind(page, manual)
 	x.mark()
 	x.rate()
 	top := x.chosen
@@ -175,7 +181,10 @@ func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error
 	if !x.manual {
 		x.pruneTitles(x.root)
 	}
-	a := &Article{Node: doc.Node(x.root), x: x}
+	if in := &x.info[x.root]; in.density() > 0.5 && (kind == KindArticle || kind == KindDocumentation) {
+		kind = KindList
+	}
+	a := &Article{Kind: kind, Confidence: x.confidence(), Node: doc.Node(x.root), x: x}
 	a.Text = strings.TrimLeft(string(x.write(a.Node, o, false).out), "\n") // the first row of a table may be empty
 	switch {
 	case a.Text == "" && x.chosen != 0:

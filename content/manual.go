@@ -20,7 +20,7 @@ func (x *extractor) isManual(page *metadata.Page) bool {
 	if slices.ContainsFunc(generators, func(g string) bool { return strings.Contains(name, g) }) {
 		return true
 	}
-	if article := articleNode(page); !page.Published.IsZero() || page.OpenGraph.Get("og:type") == "article" || len(article.Types()) > 0 && !slices.Contains(article.Types(), "TechArticle") {
+	if article := articleNode(page); !page.Published.IsZero() || page.OpenGraph.Get("og:type") == "article" || first(article.Get("headline"), article.Get("author"), article.Get("datePublished")) != "" && !slices.Contains(article.Types(), "TechArticle") {
 		return false
 	}
 	headings := int(x.info[1].headings) // those of menus included
@@ -34,6 +34,10 @@ func (x *extractor) countAnchors(heading html.Node) {
 			x.permalinks++
 			return
 		}
+	}
+	if next := heading.NextSibling(); next.Is(html.AtomA) && isPermalink(next, true) {
+		x.permalinks++
+		return
 	}
 	first := heading.FirstChild()
 	if first.Is(html.AtomA) && first.FindAttr(html.AtomHref).IsZero() { // a place that links lead to
@@ -54,11 +58,17 @@ func (x *extractor) countAnchors(heading html.Node) {
 	}
 }
 
-// isSlug reports whether an id of at least two words is made of the words of a heading.
+// isSlug reports whether an id of at least two words is made of the words of a heading. In Confluence it is the title of the page and the
+// heading, each without spaces.
 func isSlug(id, heading []byte) bool {
+	heading = heading[:min(len(heading), maxName)]
+	if i := bytes.LastIndexByte(id, '-'); i > 0 && bytes.IndexByte(heading, ' ') > 0 && bytes.Equal(id[i+1:], bytes.ReplaceAll(heading, []byte(" "), nil)) {
+		return true
+	}
+	heading = bytes.ToLower(heading)
 	i, words := 0, 0
 	for _, word := range bytes.FieldsFunc(id, func(r rune) bool { return r == '-' || r == '_' }) {
-		at := bytes.Index(bytes.ToLower(heading[min(i, len(heading)):min(len(heading), i+maxName)]), bytes.ToLower(word))
+		at := bytes.Index(heading[min(i, len(heading)):], bytes.ToLower(word))
 		if at < 0 {
 			return false
 		}

@@ -21,7 +21,7 @@ var known = map[string]string{
 }
 
 // It fails if a page with the elements and classes of a generator, a wiki, a forum or a shop loses a heading, code, a row of a table, an item
-// of a list or a note, or if its navigation becomes text.
+// of a list or a note, if its navigation becomes text, or if its kind is wrong.
 func TestPagesOfTools(t *testing.T) {
 	paths, err := filepath.Glob("testdata/tools/*.html")
 	if err != nil || len(paths) < 19 {
@@ -47,6 +47,18 @@ func TestPagesOfTools(t *testing.T) {
 			continue
 		}
 		conserved(t, name, doc, a)
+		kind := content.KindDocumentation
+		switch name {
+		case "discourse":
+			kind = content.KindForum
+		case "woocommerce":
+			kind = content.KindProduct
+		case "phpbb": // it does not say that it is a forum
+			kind = content.KindArticle
+		}
+		if a.Kind != kind {
+			t.Errorf("%s: the kind is %s, want %s", name, a.Kind, kind)
+		}
 		markdown := a.Markdown(content.WithoutLinks()) + "\n"
 		for _, want := range wants {
 			if name == "phpbb" && (strings.HasPrefix(want, "#") || strings.HasPrefix(want, "|")) { // posts have neither

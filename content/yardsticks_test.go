@@ -35,16 +35,53 @@ func counts(name string) bool {
 	return *half == "both" || yardstick.Held(name) == (*half == "held")
 }
 
-// article reads a page and returns its main text, "" if there is none.
-func article(t testing.TB, body []byte, url string) string {
+// article reads a page and returns its article, one without text if there is none.
+func article(t testing.TB, body []byte, url string) *content.Article {
 	text, _, _ := charset.Decode(body, "")
 	doc := whole(t, string(text))
 	a, err := content.Extract(doc, url)
 	if err != nil {
-		return ""
+		return &content.Article{}
 	}
 	conserved(t, url, doc, a)
-	return a.Text
+	return a
+}
+
+// judged counts pages by whether their kind is right, and sums their Confidence by whether they lose more than a twentieth of their words.
+type judged struct {
+	right, wrong, lossy, whole int
+	ofLossy, ofWhole           float64
+}
+
+func (j *judged) add(a *content.Article, kind content.Kind, words, lost int) {
+	if a.Kind == kind {
+		j.right++
+	} else {
+		j.wrong++
+	}
+	if 20*lost > words {
+		j.lossy++
+		j.ofLossy += a.Confidence
+	} else {
+		j.whole++
+		j.ofWhole += a.Confidence
+	}
+}
+
+// check fails if the kind is wrong on more than a tenth of the pages, or if Confidence is not lower on those that lose words. kinds is false
+// where the kinds of the pages are not known.
+func (j *judged) check(t *testing.T, kinds bool) {
+	lossy, rest := j.ofLossy/float64(max(j.lossy, 1)), j.ofWhole/float64(max(j.whole, 1))
+	t.Logf("(e) mean Confidence %.3f on %d pages that lose over 5 %%, %.3f on the %d others", lossy, j.lossy, rest, j.whole)
+	if j.lossy > 0 && lossy >= rest {
+		t.Error("Confidence is not lower on pages that lose words")
+	}
+	if kinds {
+		t.Logf("(e) the kind of %d pages is right, of %d wrong", j.right, j.wrong)
+		if j.right < 9*j.wrong {
+			t.Error("the kind is wrong on more than a tenth of the pages")
+		}
+	}
 }
 
 type page struct {
@@ -76,6 +113,7 @@ func TestMozilla(t *testing.T) {
 	}
 	dirs, _ := filepath.Glob(filepath.Join(*readability, "test-pages", "*"))
 	var pages []page
+	var all judged
 	sum := 0.0
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
@@ -91,7 +129,10 @@ func TestMozilla(t *testing.T) {
 		if utf8.Valid(source) { // the suite's pages are, whatever they declare
 			source = append([]byte("\ufeff"), source...)
 		}
-		p, r := yardstick.Compare(wantDoc.Root().CollapsedText(), article(t, source, "http://fakehost/test/page.html"), 1)
+		a, text := article(t, source, "http://fakehost/test/page.html"), wantDoc.Root().CollapsedText()
+		words, lost, _ := yardstick.Bag(text, a.Text)
+		all.add(a, content.KindArticle, words, lost)
+		p, r := yardstick.Compare(text, a.Text, 1)
 		f := yardstick.F1(p, r)
 		sum += f
 		pages = append(pages, page{name, f, fmt.Sprintf("p %.2f r %.2f", p, r)})
@@ -103,6 +144,7 @@ func TestMozilla(t *testing.T) {
 		t.Errorf("the mean F1 of %d pages is %.4f, below 0.90", len(pages), mean)
 	}
 	t.Logf("(a) %d pages: mean F1 %.4f", len(pages), sum/float64(len(pages)))
+	all.check(t, false)
 	printWorst(t, pages)
 }
 
@@ -125,7 +167,7 @@ func TestTrafilatura(t *testing.T) {
 			continue
 		}
 		n++
-		if bad := score.Add(&e, article(t, body, e.URL)); len(bad) > 0 {
+		if bad := score.Add(&e, article(t, body, e.URL).Text); len(bad) > 0 {
 			pages = append(pages, page{e.File, -float64(len(bad)), "\n    " + strings.Join(bad, "\n    ")})
 		}
 	}
@@ -143,6 +185,7 @@ func TestScrapinghub(t *testing.T) {
 	if err := json.Unmarshal(conformance.Read(t, "article-extraction", "ground-truth.json"), &truth); err != nil {
 		t.Fatal(err)
 	}
+	var all judged
 	ps, rs, n := 0.0, 0.0, 0.0
 	var pages []page
 	for _, k := range slices.Sorted(maps.Keys(truth)) {
@@ -162,11 +205,15 @@ func TestScrapinghub(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		p, r := yardstick.Compare(truth[k].ArticleBody, article(t, body, truth[k].URL), 4)
+		a := article(t, body, truth[k].URL)
+		words, lost, _ := yardstick.Bag(truth[k].ArticleBody, a.Text)
+		all.add(a, content.KindArticle, words, lost)
+		p, r := yardstick.Compare(truth[k].ArticleBody, a.Text, 4)
 		ps, rs, n = ps+p, rs+r, n+1
 		pages = append(pages, page{k, yardstick.F1(p, r), fmt.Sprintf("p %.3f r %.3f %s", p, r, truth[k].URL)})
 	}
 	t.Logf("(d) %v pages: precision %.4f recall %.4f F1 %.4f", n, ps/n, rs/n, yardstick.F1(ps/n, rs/n))
+	all.check(t, true)
 	if f := yardstick.F1(ps/n, rs/n); !(f >= 0.958) {
 		t.Errorf("F1 is %.4f, below 0.958", f)
 	}
@@ -194,6 +241,7 @@ func TestManuals(t *testing.T) {
 	}
 	var pages []page
 	var all, text sum
+	var kinds judged
 	for _, dir := range strings.Split(*manuals, ",") {
 		paths, err := yardstick.ManualPages(dir)
 		if err != nil {
@@ -210,10 +258,14 @@ func TestManuals(t *testing.T) {
 			if want == "" {
 				continue
 			}
-			words, lost, added := yardstick.Bag(want, article(t, body, "http://localhost/page.html"))
+			a := article(t, body, "http://localhost/page.html")
+			words, lost, added := yardstick.Bag(want, a.Text)
 			add(&here, words, lost, added)
 			add(&all, words, lost, added)
-			if !yardstick.IsContents(doc) {
+			if yardstick.IsContents(doc) {
+				kinds.add(a, content.KindList, words, lost)
+			} else {
+				kinds.add(a, content.KindDocumentation, words, lost)
 				add(&hereText, words, lost, added)
 				add(&text, words, lost, added)
 			}
@@ -222,6 +274,7 @@ func TestManuals(t *testing.T) {
 		print(dir, here, hereText)
 	}
 	print("all", all, text)
+	kinds.check(t, true)
 	printWorst(t, pages)
 	if lost, added := share(all.lost, all.words), share(all.added, all.found); lost > mostLost || added > mostAdded || all.poor > mostPoor {
 		t.Errorf("%.2f %% are lost, %.2f %% added, and %d pages lose over 5 %%: the bars are %v, %v and %v", lost, added, all.poor, mostLost, mostAdded, mostPoor)
