@@ -135,6 +135,7 @@ type extractor struct {
 	code         int32  // characters of code
 	manual       bool   // a page of documentation, a reference or a list, or the element with the text was given
 	chosen       uint32 // the element that was given; it and those around it are not judged
+	lastText     uint32 // the last text of the element with the text
 	word         uint32 // the text that was last found to be no number of a line
 	base         *urlx.Base
 	buf          []byte

@@ -212,8 +212,16 @@ func (x *extractor) oddInManual(n html.Node, in *info) Reason {
 	case html.AtomFooter:
 		return LeftAside
 	case html.AtomDiv:
-		if x.isContents(n, in) {
+		switch {
+		case x.isContents(n, in):
 			return LeftLinks
+		case n.ID() <= x.lastText && x.lastText < in.end && in.headings|in.items|in.paragraphs == 0:
+			if in.link == in.text && x.isPager(n, in) {
+				return LeftLinks
+			}
+			if in.text < 100 && in.hint&hintMeta != 0 && in.good == 0 {
+				return LeftNamed
+			}
 		}
 	case html.AtomForm:
 		if int(in.inputs) > int(in.paragraphs)/3+1 {
@@ -240,6 +248,38 @@ func (x *extractor) isContents(n html.Node, in *info) bool {
 		}
 	}
 	return links >= 3 && 3*inPage >= 2*links
+}
+
+// findLastText returns the number of the last text of an element, without those that are left out; 0 if it has none.
+func (x *extractor) findLastText(root uint32) (last uint32) {
+	for id := root; id < x.info[root].end; {
+		next := uint32(0)
+		for c := range x.doc.Node(id).Children() {
+			if in := &x.info[c.ID()]; in.text > 0 && in.flags&(dead|unlikely|dropped) == 0 {
+				next = c.ID()
+			}
+		}
+		if next == 0 {
+			return last
+		}
+		last, id = next, next
+	}
+	return last
+}
+
+// isPager reports whether a part of links alone, after the text, leads to the pages before and after this one: it has two or three links
+// to other pages, and no more.
+func (x *extractor) isPager(n html.Node, in *info) bool {
+	links := 0
+	for id := n.ID(); id < min(in.end, n.ID()+200); id++ {
+		if a := x.doc.Node(id); a.Is(html.AtomA) {
+			if raw := a.FindAttr(html.AtomHref).Raw(); len(raw) == 0 || raw[0] == '#' || x.info[id].text == 0 {
+				return false
+			}
+			links++
+		}
+	}
+	return in.end-n.ID() <= 200 && (links == 2 || links == 3)
 }
 
 // isNote reports whether the class of an aside says that it is a part of the text.

@@ -113,6 +113,9 @@ func (x *extractor) regionOf(n html.Node) (region html.Node) {
 // prune drops what does not belong to the article.
 func (x *extractor) prune(root uint32) {
 	end := x.info[root].end
+	if x.manual {
+		x.lastText = x.findLastText(root)
+	}
 	for id := root + 1; id < end; id++ {
 		in := &x.info[id]
 		if in.flags&(dead|dropped) != 0 {
@@ -186,7 +189,7 @@ func (x *extractor) odd(n html.Node, in *info) Reason {
 	switch {
 	case good && in.density() > 0.5, !good && in.density() > 0.33:
 		return LeftLinks
-	case int(in.inputs) > int(in.paragraphs)/3+1:
+	case int(in.inputs) > int(in.paragraphs)/3+1 && (in.headings == 0 || in.good < 100 || n.Is(html.AtomForm) || n.Is(html.AtomFieldset)):
 		return LeftForm
 	}
 	return ""

@@ -14,10 +14,7 @@ const elsewhere = "Elsewhere"
 
 // known is what is wrong with a page: what is missing, or navigation that is text.
 var known = map[string]string{
-	"gitbook":     "Elsewhere previousElsewhere next", // links in an element without a name
-	"hugo":        "Elsewhere last modified",          // a date behind the text
-	"phpbb":       "Code: Elsewhere select",           // a link beside code
-	"woocommerce": "The loom reads a pattern",         // the short description is beside the tabs
+	"phpbb": "Code: Elsewhere select", // a link beside code
 }
 
 // It fails if a page with the elements and classes of a generator, a wiki, a forum or a shop loses a heading, code, a row of a table, an item
