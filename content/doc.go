@@ -14,7 +14,8 @@
 // most of the page. Then each paragraph gives a score to the elements around it, the best of them is the text, and it grows upwards as
 // long as what is added reads like text. At last the parts that are lists of links, forms or shares are dropped. On documentation names do
 // not judge prose: the text is the smallest element with nearly all of it, and only what is clearly no text is dropped inside.
-// [Article.Left] lists what is not in the article, with the reasons: no word is lost in silence. Where the rules choose wrongly, [Main] names
+// [Article.Left] lists what is not in the article, with the reasons: no word is lost in silence. Article.Kind says what the page is, and
+// Article.Confidence how likely it is that the text is whole. Where the rules choose wrongly, [Main] names
 // the element with the text, and [Markdown] and [Chunks] convert any element.
 //
 // [Simhash] makes a hash of a text that changes little when the text changes little. [Near] is an index of such hashes: it finds
