@@ -2,7 +2,11 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/bench/contestant"
+)
 
 // column is one of a table.
 type column struct {
@@ -49,8 +53,8 @@ func (t *table) columns() []column {
 		wall,
 		number("pages/s", func(r *row) float64 { return float64(r.verdict().Pages) / r.wall() }),
 		cpu,
-		column{"× colly", func(r *row) string { return t.ratio(r, collyAsync) }},
-		column{"× raw-tokenizer", func(r *row) string { return t.ratio(r, rawTokenizer) }},
+		column{"× colly", func(r *row) string { return t.ratio(r, contestant.CollyAsync) }},
+		column{"× raw-tokenizer", func(r *row) string { return t.ratio(r, contestant.RawTokenizer) }},
 		told("allocations/page", (*row).mallocs),
 		told("KB allocated/page", (*row).allocated),
 		peak,

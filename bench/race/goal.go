@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tegenaria/tegenaria/bench/contestant"
 )
 
 // goal is what our contestants are to reach in a scenario.
@@ -59,16 +61,16 @@ func moreMallocs(ours, theirs *row) float64 { return ours.mallocs() - theirs.mal
 func peak(_ *table, r *row) float64 { return r.peak() }
 
 var (
-	toColly = [2]string{oursSimplest, collyAsync}
-	toRaw   = [2]string{oursSimplest, rawTokenizer}
-	toSame  = [2]string{oursTyped, rawSame} // both write items without syncing them
+	toColly = [2]string{contestant.OursSimplest, contestant.CollyAsync}
+	toRaw   = [2]string{contestant.OursSimplest, contestant.RawTokenizer}
+	toSame  = [2]string{contestant.OursTyped, contestant.RawSame} // both write items without syncing them
 )
 
 // goals are those that the project has set itself.
 var goals = []goal{
 	{"a", "CPU to colly's", 0.10, "×", false, compare(timesCPU, [2]string{"a", "a"}, toColly)},
 	{"a", "CPU to raw-tokenizer's", 0.70, "×", false, compare(timesCPU, [2]string{"a", "a"}, toRaw)},
-	{"a", "peak RSS", 32, "MiB", false, value("a", oursSimplest, peak)},
+	{"a", "peak RSS", 32, "MiB", false, value("a", contestant.OursSimplest, peak)},
 	{"a", "the engine's own CPU per page: ours-typed less raw-same", 8, "µs", false, compare(moreCPU, [2]string{"a", "a"}, toSame)},
 	{"a", "the engine's own allocations per page: ours-typed less raw-same", 40, "", false, compare(moreMallocs, [2]string{"a", "a"}, toSame)},
 	{"b", "CPU to colly's", 0.12, "×", false, compare(timesCPU, [2]string{"b", "b"}, toColly)},
@@ -76,20 +78,20 @@ var goals = []goal{
 	{"b", "the engine's own CPU per page: ours-typed less raw-same", 8, "µs", false, compare(moreCPU, [2]string{"b", "b"}, toSame)},
 	{"b", "the engine's own allocations per page: ours-typed less raw-same", 40, "", false, compare(moreMallocs, [2]string{"b", "b"}, toSame)},
 	{"l", "CPU to colly's", 0.10, "×", false, compare(timesCPU, [2]string{"l", "l"}, toColly)},
-	{"a", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{oursLinks, oursSimplest})},
-	{"l", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{oursLinks, oursSimplest})},
-	{"a", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{oursChannels, oursSimplest})},
-	{"l", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{oursChannels, oursSimplest})},
-	{"c", "wall to the ideal", 1.12, "×", false, value("c", oursSimplest, func(t *table, r *row) float64 {
+	{"a", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{contestant.OursLinks, contestant.OursSimplest})},
+	{"l", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{contestant.OursLinks, contestant.OursSimplest})},
+	{"a", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{contestant.OursChannels, contestant.OursSimplest})},
+	{"l", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{contestant.OursChannels, contestant.OursSimplest})},
+	{"c", "wall to the ideal", 1.12, "×", false, value("c", contestant.OursSimplest, func(t *table, r *row) float64 {
 		return r.wall() / (float64(t.plan.Pages) * t.plan.Latency.Seconds() / float64(t.concurrency))
 	})},
-	{"d", "live bytes per queued URL", 110, "B", false, value("d", oursSimplest, func(t *table, r *row) float64 { _, live := t.slope(r); return live })},
-	{"d", "RSS bytes per queued URL", 200, "B", false, value("d", oursSimplest, func(t *table, r *row) float64 { rss, _ := t.slope(r); return rss })},
-	{"d", "RSS bytes per queued URL, disk cache", 25, "B", false, value("d", oursDurable, func(t *table, r *row) float64 { rss, _ := t.slope(r); return rss })},
-	{"e", "wall", 20, "ms", false, value("e", oursSimplest, func(_ *table, r *row) float64 { return r.wall() * 1000 })},
+	{"d", "live bytes per queued URL", 110, "B", false, value("d", contestant.OursSimplest, func(t *table, r *row) float64 { _, live := t.slope(r); return live })},
+	{"d", "RSS bytes per queued URL", 200, "B", false, value("d", contestant.OursSimplest, func(t *table, r *row) float64 { rss, _ := t.slope(r); return rss })},
+	{"d", "RSS bytes per queued URL, disk cache", 25, "B", false, value("d", contestant.OursDurable, func(t *table, r *row) float64 { rss, _ := t.slope(r); return rss })},
+	{"e", "wall", 20, "ms", false, value("e", contestant.OursSimplest, func(_ *table, r *row) float64 { return r.wall() * 1000 })},
 	{"m", "pages/s with GOMAXPROCS 2 to 1", 1.7, "×", true, compare(func(two, one *row) float64 { return one.clocked() / two.clocked() },
 		[2]string{"m", "m"}, [2]string{memoryLabel(2), memoryLabel(1)})},
-	{"h", "CPU of ours-standard to ours in scenario a", 1.5, "×", false, compare(timesCPU, [2]string{"h", "a"}, [2]string{oursStandard, oursSimplest})},
+	{"h", "CPU of ours-standard to ours in scenario a", 1.5, "×", false, compare(timesCPU, [2]string{"h", "a"}, [2]string{contestant.OursStandard, contestant.OursSimplest})},
 }
 
 // goalTable is what became of the goals whose scenarios ran, in Markdown; "" if none did.

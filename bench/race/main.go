@@ -23,6 +23,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tegenaria/tegenaria/bench/contestant"
 )
 
 func main() {
@@ -54,7 +56,7 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 	if r.rounds < 1 || r.scale <= 0 {
 		return errors.New("a race needs a round and a scale above 0")
 	}
-	chosen, err := choose(who)
+	chosen, err := contestant.Choose(who)
 	if err != nil {
 		return err
 	}
@@ -63,10 +65,10 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(s scenario) bool {
-		return !slices.ContainsFunc(chosen, func(c *contestant) bool { return slices.Contains(s.who, c.name) })
+		return !slices.ContainsFunc(chosen, func(c *contestant.Contestant) bool { return slices.Contains(s.who, c.Name) })
 	})
-	chosen = slices.DeleteFunc(chosen, func(c *contestant) bool {
-		return !slices.ContainsFunc(list, func(s scenario) bool { return slices.Contains(s.who, c.name) })
+	chosen = slices.DeleteFunc(chosen, func(c *contestant.Contestant) bool {
+		return !slices.ContainsFunc(list, func(s scenario) bool { return slices.Contains(s.who, c.Name) })
 	})
 	if len(list) == 0 {
 		return fmt.Errorf("none of %s takes part in any of %s", who, names)
@@ -105,7 +107,7 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 }
 
 // prepare makes the folders and builds the programs.
-func (r *race) prepare(dir string, chosen []*contestant) error {
+func (r *race) prepare(dir string, chosen []*contestant.Contestant) error {
 	r.programs, r.work = filepath.Join(dir, "programs"), filepath.Join(dir, "work")
 	for _, d := range []string{r.programs, r.work} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -118,7 +120,7 @@ func (r *race) prepare(dir string, chosen []*contestant) error {
 		}
 	}
 	log.Println("building")
-	return build(r.programs, chosen)
+	return contestant.Build(r.programs, chosen)
 }
 
 func chooseScenarios(names string) (list []scenario, err error) {
@@ -137,8 +139,8 @@ func chooseScenarios(names string) (list []scenario, err error) {
 }
 
 // describe says when and where the race is run.
-func describe(out io.Writer, r *race, chosen []*contestant) error {
-	list, err := versions(r.programs, chosen)
+func describe(out io.Writer, r *race, chosen []*contestant.Contestant) error {
+	list, err := contestant.Versions(r.programs, chosen)
 	if err != nil {
 		return err
 	}
@@ -153,29 +155,31 @@ func describe(out io.Writer, r *race, chosen []*contestant) error {
 }
 
 // memoryLabel is the name of the row of ours-memory with so many CPUs.
-func memoryLabel(procs int) string { return fmt.Sprintf("%s, GOMAXPROCS %d", oursMemory, procs) }
+func memoryLabel(procs int) string {
+	return fmt.Sprintf("%s, GOMAXPROCS %d", contestant.OursMemory, procs)
+}
 
 // entrants are the rows of a scenario.
-func entrants(s scenario, chosen []*contestant) (rows []*row) {
+func entrants(s scenario, chosen []*contestant.Contestant) (rows []*row) {
 	for _, name := range s.who {
-		i := slices.IndexFunc(chosen, func(c *contestant) bool { return c.name == name })
+		i := slices.IndexFunc(chosen, func(c *contestant.Contestant) bool { return c.Name == name })
 		if i < 0 {
 			continue
 		}
 		c := chosen[i]
 		if s.kind == scaling {
 			for _, e := range []entrant{
-				{contestant: c, label: memoryLabel(1), procs: 1, cpus: crawlerCPU},
-				{contestant: c, label: memoryLabel(2), procs: 2, cpus: bothCPUs},
-				{contestant: c, label: oursMemory + ", two crawls at once", procs: 1, cpus: crawlerCPU, twice: true}, // what the machine gives
+				{Contestant: c, label: memoryLabel(1), procs: 1, cpus: crawlerCPU},
+				{Contestant: c, label: memoryLabel(2), procs: 2, cpus: bothCPUs},
+				{Contestant: c, label: contestant.OursMemory + ", two crawls at once", procs: 1, cpus: crawlerCPU, twice: true}, // what the machine gives
 			} {
 				rows = append(rows, &row{entrant: e})
 			}
 			continue
 		}
-		one := &row{entrant: entrant{contestant: c, label: name, procs: 1, cpus: crawlerCPU}}
-		if c.version != nil {
-			_, one.failure = c.version()
+		one := &row{entrant: entrant{Contestant: c, label: name, procs: 1, cpus: crawlerCPU}}
+		if c.Version != nil {
+			_, one.failure = c.Version()
 		}
 		rows = append(rows, one)
 	}
@@ -183,7 +187,7 @@ func entrants(s scenario, chosen []*contestant) (rows []*row) {
 }
 
 // scenario runs the entrants of a scenario in turns.
-func (r *race) scenario(s scenario, chosen []*contestant) (*table, error) {
+func (r *race) scenario(s scenario, chosen []*contestant.Contestant) (*table, error) {
 	t := &table{scenario: s, rows: entrants(s, chosen)}
 	before, err := r.server.log()
 	if err != nil {
@@ -192,7 +196,7 @@ func (r *race) scenario(s scenario, chosen []*contestant) (*table, error) {
 	begin, machine := time.Now(), machineTime()
 	for round := range r.rounds + s.more {
 		for _, one := range t.rows {
-			if one.failure != nil || round >= s.rounds(one.contestant, r.rounds) {
+			if one.failure != nil || round >= s.rounds(one.Contestant, r.rounds) {
 				continue
 			}
 			result, err := r.run(s, one.entrant)
@@ -202,7 +206,7 @@ func (r *race) scenario(s scenario, chosen []*contestant) (*table, error) {
 				continue
 			}
 			one.runs = append(one.runs, result)
-			log.Printf("%s %s: %.2f s, %.2f s of CPU, %v", s.name, one.label, result.wall, result.cpu, result.verdict)
+			log.Printf("%s %s: %.2f s, %.2f s of CPU, %v", s.name, one.label, result.wall, result.cpu, result.Verdict)
 		}
 	}
 	after, err := r.server.log()
@@ -237,10 +241,10 @@ func (r *race) profile(s scenario, rows []*row) error {
 		return nil // these are killed, and would write none
 	}
 	for _, one := range rows {
-		if !one.goProgram() || one.failure != nil || one.twice {
+		if !one.IsGo() || one.failure != nil || one.twice {
 			continue
 		}
-		path, err := filepath.Abs(filepath.Join(r.profiles, fmt.Sprintf("%s-%s-%d", s.name, one.name, one.procs)))
+		path, err := filepath.Abs(filepath.Join(r.profiles, fmt.Sprintf("%s-%s-%d", s.name, one.Name, one.procs)))
 		if err != nil {
 			return err
 		}
@@ -254,7 +258,7 @@ func (r *race) profile(s scenario, rows []*row) error {
 // faults are what contestants of ours did wrong.
 func (t *table) faults() (list []error) {
 	for _, one := range t.rows {
-		if !one.ours() {
+		if !one.Ours() {
 			continue
 		}
 		if one.failure != nil {
@@ -271,14 +275,14 @@ func (t *table) faults() (list []error) {
 
 // fault is what is wrong with a run, "" if nothing is. What was in flight when a crawl was killed may be asked for again.
 func (r run) fault(k kind) string {
-	v := r.verdict
+	v := r.Verdict
 	if r.stopped {
 		return "stopped by the limit of time: " + v.String()
 	}
 	if k == dying {
 		v.Repeats = 0
 	}
-	if v.clean() {
+	if v.Clean() {
 		return ""
 	}
 	return v.String()

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/bench/contestant"
 	"github.com/tegenaria/tegenaria/bench/site"
 )
 
@@ -62,50 +63,50 @@ func written(t *testing.T, change func(items []site.Item) []site.Item) string {
 // The judge finds each error that is planted, and no other.
 func TestJudge(t *testing.T) {
 	items := len(plan.Items())
-	right := verdict{Pages: plan.Pages, Right: items}
+	right := site.Verdict{Pages: plan.Pages, Right: items}
 	same := func(pages []int) []int { return pages }
 	all := func(items []site.Item) []site.Item { return items }
 	for name, c := range map[string]struct {
 		pages func([]int) []int
 		items func([]site.Item) []site.Item
-		want  func(*verdict)
+		want  func(*site.Verdict)
 	}{
-		"nothing":             {same, all, func(*verdict) {}},
-		"another order":       {reversed[int], reversed[site.Item], func(*verdict) {}},
-		"a lost page":         {func(p []int) []int { return p[:len(p)-1] }, all, func(v *verdict) { v.Pages--; v.Lost = 1 }},
-		"a repeated page":     {func(p []int) []int { return append(p, 7) }, all, func(v *verdict) { v.Repeats = 1 }},
-		"a page three times":  {func(p []int) []int { return append(p, 7, 7) }, all, func(v *verdict) { v.Repeats = 2 }},
-		"one lost, one twice": {func(p []int) []int { p[3] = 4; return p }, all, func(v *verdict) { v.Pages--; v.Lost, v.Repeats = 1, 1 }},
-		"no such page":        {func(p []int) []int { return append(p, plan.Pages) }, all, func(v *verdict) { v.Others = 1 }},
-		"a missing item":      {same, func(i []site.Item) []site.Item { return i[1:] }, func(v *verdict) { v.Right--; v.Missing = 1 }},
-		"an item twice":       {same, func(i []site.Item) []site.Item { return append(i, i[0]) }, func(v *verdict) { v.Twice = 1 }},
-		"a wrong price": {same, func(i []site.Item) []site.Item { i[0].Price += "0"; return i }, func(v *verdict) {
+		"nothing":             {same, all, func(*site.Verdict) {}},
+		"another order":       {reversed[int], reversed[site.Item], func(*site.Verdict) {}},
+		"a lost page":         {func(p []int) []int { return p[:len(p)-1] }, all, func(v *site.Verdict) { v.Pages--; v.Lost = 1 }},
+		"a repeated page":     {func(p []int) []int { return append(p, 7) }, all, func(v *site.Verdict) { v.Repeats = 1 }},
+		"a page three times":  {func(p []int) []int { return append(p, 7, 7) }, all, func(v *site.Verdict) { v.Repeats = 2 }},
+		"one lost, one twice": {func(p []int) []int { p[3] = 4; return p }, all, func(v *site.Verdict) { v.Pages--; v.Lost, v.Repeats = 1, 1 }},
+		"no such page":        {func(p []int) []int { return append(p, plan.Pages) }, all, func(v *site.Verdict) { v.Others = 1 }},
+		"a missing item":      {same, func(i []site.Item) []site.Item { return i[1:] }, func(v *site.Verdict) { v.Right--; v.Missing = 1 }},
+		"an item twice":       {same, func(i []site.Item) []site.Item { return append(i, i[0]) }, func(v *site.Verdict) { v.Twice = 1 }},
+		"a wrong price": {same, func(i []site.Item) []site.Item { i[0].Price += "0"; return i }, func(v *site.Verdict) {
 			v.Right--
 			v.Wrong, v.Missing = 1, 1
 		}},
-		"tags in another order": {same, func(i []site.Item) []site.Item { slices.Reverse(i[0].Tags); return i }, func(v *verdict) {
+		"tags in another order": {same, func(i []site.Item) []site.Item { slices.Reverse(i[0].Tags); return i }, func(v *site.Verdict) {
 			v.Right--
 			v.Wrong, v.Missing = 1, 1
 		}},
-		"an item of nowhere": {same, func(i []site.Item) []site.Item { return append(i, site.Item{SKU: "SKU-9999999"}) }, func(v *verdict) { v.Wrong = 1 }},
+		"an item of nowhere": {same, func(i []site.Item) []site.Item { return append(i, site.Item{SKU: "SKU-9999999"}) }, func(v *site.Verdict) { v.Wrong = 1 }},
 		"the item of a page without": {same, func(i []site.Item) []site.Item {
 			page := 0
 			for site.HasItem(page) {
 				page++
 			}
 			return append(i, site.ItemOf(page))
-		}, func(v *verdict) { v.Wrong = 1 }},
-		"no items": {same, func([]site.Item) []site.Item { return nil }, func(v *verdict) { v.Right, v.Missing = 0, items }},
+		}, func(v *site.Verdict) { v.Wrong = 1 }},
+		"no items": {same, func([]site.Item) []site.Item { return nil }, func(v *site.Verdict) { v.Right, v.Missing = 0, items }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := right
 			c.want(&want)
-			got, err := judge(plan, served(t, c.pages), written(t, c.items))
+			got, err := site.Judge(plan, served(t, c.pages), written(t, c.items))
 			if err != nil || got != want {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
-			if got.clean() != (want == right) {
-				t.Errorf("clean() = %t", got.clean())
+			if got.Clean() != (want == right) {
+				t.Errorf("clean() = %t", got.Clean())
 			}
 		})
 	}
@@ -124,30 +125,30 @@ func TestJudgeFile(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		text []byte
-		want verdict
+		want site.Verdict
 	}{
-		"a torn last line":      {text[:len(text)-10], verdict{Pages: plan.Pages, Right: items - 1, Wrong: 1, Missing: 1}},
-		"no end of the line":    {text[:len(text)-1], verdict{Pages: plan.Pages, Right: items}},
-		"rubbish between lines": {append([]byte("{\"sku\":\n"), text...), verdict{Pages: plan.Pages, Right: items, Wrong: 1}},
-		"empty lines":           {append([]byte("\n\n"), text...), verdict{Pages: plan.Pages, Right: items}},
+		"a torn last line":      {text[:len(text)-10], site.Verdict{Pages: plan.Pages, Right: items - 1, Wrong: 1, Missing: 1}},
+		"no end of the line":    {text[:len(text)-1], site.Verdict{Pages: plan.Pages, Right: items}},
+		"rubbish between lines": {append([]byte("{\"sku\":\n"), text...), site.Verdict{Pages: plan.Pages, Right: items, Wrong: 1}},
+		"empty lines":           {append([]byte("\n\n"), text...), site.Verdict{Pages: plan.Pages, Right: items}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(path, c.text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := judge(plan, log, path); err != nil || got != c.want {
+			if got, err := site.Judge(plan, log, path); err != nil || got != c.want {
 				t.Errorf("%+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}
-	if got, err := judge(plan, log, filepath.Join(t.TempDir(), "none")); err != nil || got.Missing != items {
+	if got, err := site.Judge(plan, log, filepath.Join(t.TempDir(), "none")); err != nil || got.Missing != items {
 		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }
 
 // A contestant of ours that is not clean fails the race; one that was killed may ask again for what it had in flight.
 func TestFaults(t *testing.T) {
-	clean := verdict{Pages: 10, Right: 7}
+	clean := site.Verdict{Pages: 10, Right: 7}
 	repeats, lost := clean, clean
 	repeats.Repeats, lost.Lost = 3, 1
 	for name, c := range map[string]struct {
@@ -155,21 +156,21 @@ func TestFaults(t *testing.T) {
 		run  run
 		want bool
 	}{
-		"clean":                {crawling, run{verdict: clean}, false},
-		"repeats":              {crawling, run{verdict: repeats}, true},
-		"repeats after a kill": {dying, run{verdict: repeats}, false},
-		"lost after a kill":    {dying, run{verdict: lost}, true},
-		"stopped":              {crawling, run{verdict: clean, stopped: true}, true},
+		"clean":                {crawling, run{Verdict: clean}, false},
+		"repeats":              {crawling, run{Verdict: repeats}, true},
+		"repeats after a kill": {dying, run{Verdict: repeats}, false},
+		"lost after a kill":    {dying, run{Verdict: lost}, true},
+		"stopped":              {crawling, run{Verdict: clean, stopped: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours := &row{entrant: entrant{contestant: &contestants[0]}, runs: []run{c.run}}
+			ours := &row{entrant: entrant{Contestant: &contestant.All[0]}, runs: []run{c.run}}
 			table := &table{scenario: scenario{kind: c.kind}, rows: []*row{ours}}
 			if got := len(table.faults()) > 0; got != c.want {
 				t.Errorf("faults: %v", table.faults())
 			}
 		})
 	}
-	peer := &row{entrant: entrant{contestant: &contestants[len(contestants)-1]}, runs: []run{{verdict: lost}}}
+	peer := &row{entrant: entrant{Contestant: &contestant.All[len(contestant.All)-1]}, runs: []run{{Verdict: lost}}}
 	if list := (&table{rows: []*row{peer}}).faults(); len(list) != 0 {
 		t.Errorf("a peer's fault is not ours: %v", list)
 	}
@@ -191,9 +192,9 @@ func TestMedian(t *testing.T) {
 // Scenario m has a row for one CPU, for two, and for two crawls at once.
 func TestScalingRows(t *testing.T) {
 	m := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.kind == scaling })]
-	var all []*contestant
-	for i := range contestants {
-		all = append(all, &contestants[i])
+	var all []*contestant.Contestant
+	for i := range contestant.All {
+		all = append(all, &contestant.All[i])
 	}
 	var got []string
 	for _, r := range entrants(m, all) {
@@ -208,22 +209,22 @@ func TestScalingRows(t *testing.T) {
 // Each figure of a table is made of the right runs, and each goal is held against the right figure.
 func TestTable(t *testing.T) {
 	entry := func(name string, runs ...run) *row {
-		for i := range contestants {
-			if contestants[i].name == name {
-				return &row{entrant: entrant{contestant: &contestants[i], label: name, procs: 1}, runs: runs}
+		for i := range contestant.All {
+			if contestant.All[i].Name == name {
+				return &row{entrant: entrant{Contestant: &contestant.All[i], label: name, procs: 1}, runs: runs}
 			}
 		}
 		t.Fatal(name)
 		return nil
 	}
 	of := func(cpu float64, mallocs uint64, rss int64) run {
-		return run{verdict: verdict{Pages: 1000, Right: 700}, cpu: cpu, wall: 2 * cpu, mallocs: mallocs, allocated: mallocs * 500, peakRSS: rss << 20}
+		return run{Verdict: site.Verdict{Pages: 1000, Right: 700}, cpu: cpu, wall: 2 * cpu, mallocs: mallocs, allocated: mallocs * 500, peakRSS: rss << 20}
 	}
 	a := &table{scenario: scenario{name: "a", title: "pages"}, rows: []*row{
-		entry(oursSimplest, of(0.2, 90_000, 40), of(0.1, 90_000, 30), of(0.05, 90_000, 20)),
-		entry(crawlee), entry(oursTyped, of(0.1, 90_000, 9)), entry(rawSame, of(0.095, 40_000, 12)), entry(rawTokenizer, of(0.2, 0, 11)), entry(collyAsync, of(0.5, 0, 99)),
+		entry(contestant.OursSimplest, of(0.2, 90_000, 40), of(0.1, 90_000, 30), of(0.05, 90_000, 20)),
+		entry(contestant.Crawlee), entry(contestant.OursTyped, of(0.1, 90_000, 9)), entry(contestant.RawSame, of(0.095, 40_000, 12)), entry(contestant.RawTokenizer, of(0.2, 0, 11)), entry(contestant.CollyAsync, of(0.5, 0, 99)),
 	}}
-	a.find(collyAsync).runs[0].stopped = true
+	a.find(contestant.CollyAsync).runs[0].stopped = true
 	a.rows[1].failure = errors.New("exit status 1\nand what it said")
 	text := a.String()
 	for _, line := range []string{
@@ -234,7 +235,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
-	d := &table{scenario: scenario{name: "d", kind: growing, plan: site.Plan{FanOut: 50}}, rows: []*row{entry(oursSimplest, run{
+	d := &table{scenario: scenario{name: "d", kind: growing, plan: site.Plan{FanOut: 50}}, rows: []*row{entry(contestant.OursSimplest, run{
 		growth: [2]point{{pages: 100, rss: 1_000_000, live: 500_000}, {pages: 1100, rss: 1_000_000 + 49_000*201, live: 500_000 + 49_000*100}},
 	})}}
 	got := goalTable(tables{"a": a, "d": d})
@@ -276,7 +277,7 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%s: %v, %v", s.name, list, err)
 		}
 		for _, name := range s.who {
-			if list, err := choose(name); err != nil || len(list) != 1 {
+			if list, err := contestant.Choose(name); err != nil || len(list) != 1 {
 				t.Errorf("%s: %s: %v, %v", s.name, name, list, err)
 			}
 		}
@@ -289,7 +290,7 @@ func TestScenarios(t *testing.T) {
 	if _, err := chooseScenarios("a,z"); err == nil {
 		t.Error("scenario z exists")
 	}
-	if _, err := choose("nobody"); err == nil {
+	if _, err := contestant.Choose("nobody"); err == nil {
 		t.Error("contestant nobody exists")
 	}
 }

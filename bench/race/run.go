@@ -13,7 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/bench/contestant"
 	"github.com/tegenaria/tegenaria/bench/job"
+	"github.com/tegenaria/tegenaria/bench/site"
 )
 
 // race is what the runs share.
@@ -29,7 +31,7 @@ type race struct {
 
 // entrant is a row of a table: a contestant, and how it runs there.
 type entrant struct {
-	*contestant
+	*contestant.Contestant
 	label string
 	procs int    // GOMAXPROCS
 	cpus  string // those it is kept to
@@ -38,7 +40,7 @@ type entrant struct {
 
 // run is what came out of running an entrant once.
 type run struct {
-	verdict
+	site.Verdict
 	stopped     bool    // by the limit of time, before its end
 	wall        float64 // seconds, start of the process to its exit
 	clocked     float64 // seconds by its own clock, for those who have one
@@ -76,35 +78,35 @@ func (r *race) run(s scenario, e entrant) (run, error) {
 	<-done
 	here.clocked = 1 / (1/here.clocked + 1/there.clocked) // a page of either
 	here.cpu, here.peakRSS = here.cpu+there.cpu, max(here.peakRSS, there.peakRSS)
-	here.verdict = here.worse(there.verdict)
+	here.Verdict = here.Worse(there.Verdict)
 	here.stopped = here.stopped || there.stopped
 	return here, errors.Join(err, failed)
 }
 
 // once runs an entrant once.
 func (r *race) once(s scenario, e entrant, profile string) (result run, err error) {
-	dir, err := os.MkdirTemp(r.work, s.name+"-"+e.name+"-")
+	dir, err := os.MkdirTemp(r.work, s.name+"-"+e.Name+"-")
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	f := files{items: filepath.Join(dir, "items.jsonl"), profile: profile}
-	if e.goProgram() {
-		f.stats = filepath.Join(dir, "stats.json")
+	f := contestant.Files{Items: filepath.Join(dir, "items.jsonl"), Profile: profile}
+	if e.IsGo() {
+		f.Stats = filepath.Join(dir, "stats.json")
 	}
-	if e.durable || s.kind == dying {
-		f.dir = filepath.Join(dir, "job")
+	if e.Durable || s.kind == dying {
+		f.Dir = filepath.Join(dir, "job")
 	}
 	if s.tls {
-		f.ca = filepath.Join(dir, "ca.pem")
-		if err := os.WriteFile(f.ca, []byte(r.server.Certificate), 0o600); err != nil {
+		f.CA = filepath.Join(dir, "ca.pem")
+		if err := os.WriteFile(f.CA, []byte(r.server.Certificate), 0o600); err != nil {
 			return result, err
 		}
 	}
 	if err := r.server.plan(s.plan); err != nil {
 		return result, err
 	}
-	argv := e.command(r.programs, r.server.url(s.tls), s.concurrency, s.plan.Hosts > 1, f)
+	argv := e.Command(r.programs, r.server.url(s.tls), s.concurrency, s.plan.Hosts > 1, f)
 	if s.kind == scaling {
 		argv = append(argv, "-pages", strconv.Itoa(s.plan.Pages), "-bytes", strconv.Itoa(s.plan.Bytes), "-links", strconv.Itoa(s.plan.Links))
 	}
@@ -166,7 +168,7 @@ func (r *race) die(s scenario, begin func() (*process, error), result *run) erro
 }
 
 // grow measures the memory of a process at two points, and kills it.
-func (r *race) grow(s scenario, f files, begin func() (*process, error), result *run) (err error) {
+func (r *race) grow(s scenario, f contestant.Files, begin func() (*process, error), result *run) (err error) {
 	points := [2]int{max(1, int(growthStart*r.scale)), max(2, int(growthEnd*r.scale))}
 	if err := r.server.hold(points[0]); err != nil {
 		return err
@@ -203,7 +205,7 @@ func (r *race) grow(s scenario, f files, begin func() (*process, error), result 
 }
 
 // measure waits until a process has done with all the pages that it got, and measures its memory.
-func (r *race) measure(p *process, pages int, f files) (at point, err error) {
+func (r *race) measure(p *process, pages int, f contestant.Files) (at point, err error) {
 	const patience = 20 * time.Second
 	if err := r.server.reached(p.ended, pages); err != nil {
 		return at, fmt.Errorf("page %d was not asked for: %w", pages, err)
@@ -215,13 +217,13 @@ func (r *race) measure(p *process, pages int, f files) (at point, err error) {
 	if at.rss, err = residentSet(p.pid); err != nil {
 		return at, err
 	}
-	if f.stats == "" {
+	if f.Stats == "" {
 		return at, nil
 	}
 	if err := syscall.Kill(p.pid, syscall.SIGUSR1); err != nil {
 		return at, err
 	}
-	stats, err := awaitStats(f.stats, patience)
+	stats, err := awaitStats(f.Stats, patience)
 	at.live, at.goroutines = stats.Live, stats.Goroutines
 	return at, err
 }
@@ -251,7 +253,7 @@ func readStats(path string) (stats job.Stats, err error) {
 }
 
 // settle judges a run that has ended.
-func (r *race) settle(s scenario, f files, result *run) error {
+func (r *race) settle(s scenario, f contestant.Files, result *run) error {
 	log, err := r.server.log()
 	if err != nil {
 		return err
@@ -260,10 +262,10 @@ func (r *race) settle(s scenario, f files, result *run) error {
 		log.Pages = s.plan.Pages // nobody but the contestant saw them: the items alone are judged
 	}
 	result.connections = log.Connections
-	if result.verdict, err = judge(s.plan, log.Log, f.items); err != nil {
+	if result.Verdict, err = site.Judge(s.plan, log.Log, f.Items); err != nil {
 		return err
 	}
-	stats, err := readStats(f.stats)
+	stats, err := readStats(f.Stats)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"time"
 
+	"github.com/tegenaria/tegenaria/bench/contestant"
 	"github.com/tegenaria/tegenaria/bench/site"
 )
 
@@ -40,9 +41,9 @@ const (
 const fewest = 100
 
 var (
-	ourForms = []string{oursSimplest, oursTyped, oursChannels, oursDurable}
-	wayForms = []string{oursLinks, oursAttrs} // other ways to follow links
-	rawForms = []string{rawSame, rawTokenizer, rawGoquery}
+	ourForms = []string{contestant.OursSimplest, contestant.OursTyped, contestant.OursChannels, contestant.OursDurable}
+	wayForms = []string{contestant.OursLinks, contestant.OursAttrs} // other ways to follow links
+	rawForms = []string{contestant.RawSame, contestant.RawTokenizer, contestant.RawGoquery}
 )
 
 func join(lists ...[]string) (all []string) {
@@ -54,35 +55,35 @@ func join(lists ...[]string) (all []string) {
 
 var scenarios = []scenario{
 	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
-		who: join(ourForms, []string{oursStandard}, wayForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, []string{contestant.OursStandard}, wayForms, rawForms, []string{contestant.CollyAsync, contestant.CollyQueue, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
-		who: join(ourForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, rawForms, []string{contestant.CollyAsync, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
-		who: join([]string{oursSimplest, oursChannels}, wayForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+		who: join([]string{contestant.OursSimplest, contestant.OursChannels}, wayForms, rawForms, []string{contestant.CollyAsync, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "r", title: "pages of 20 KB, real markup, links in five spellings",
 		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Markup: true}, concurrency: 16,
-		who: join(ourForms[:3], wayForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms[:3], wayForms, rawForms, []string{contestant.CollyAsync, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "c", title: "pages of 20 KB, 50 ms latency, 128 at once",
 		plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Latency: 50 * time.Millisecond}, concurrency: 128,
-		who: []string{oursSimplest, oursDurable, rawTokenizer, rawGoquery, collyAsync, geziyor, katana, scrapy, crawlee}},
+		who: []string{contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer, contestant.RawGoquery, contestant.CollyAsync, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee}},
 	{name: "d", title: "50 new links on every page", kind: growing, plan: site.Plan{FanOut: 50}, concurrency: 16,
-		who: []string{oursSimplest, oursDurable, rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee}},
+		who: []string{contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer, contestant.CollyAsync, contestant.CollyQueue, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee}},
 	{name: "e", title: "pages, start to exit", plan: site.Plan{Pages: 10, Bytes: 20_000, Links: 34}, concurrency: 16, more: 2,
-		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, rawForms, []string{contestant.CollyAsync, contestant.CollyQueue, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "q", title: "pages with queries, some linked with permuted parameters",
 		plan: site.Plan{Pages: 2_000, Bytes: 2_000, Links: 13, Queries: true}, concurrency: 16,
-		who: join(ourForms, []string{rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, []string{contestant.RawTokenizer, contestant.CollyAsync, contestant.CollyQueue, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee})},
 	{name: "g", title: "pages of 20 KB, gzip", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Gzip: true}, concurrency: 16,
-		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor, katana, scrapy, crawlee}},
+		who: []string{contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer, contestant.CollyAsync, contestant.Geziyor, contestant.Katana, contestant.Scrapy, contestant.Crawlee}},
 	{name: "t", title: "pages of 20 KB, TLS and HTTP/2", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34}, concurrency: 16, tls: true,
-		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor}},
+		who: []string{contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer, contestant.CollyAsync, contestant.Geziyor}},
 	{name: "h", title: "pages of 20 KB on 1,000 hosts",
 		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Hosts: 1_000}, concurrency: 16,
-		who: []string{oursSimplest, oursStandard, rawSame, rawTokenizer}},
+		who: []string{contestant.OursSimplest, contestant.OursStandard, contestant.RawSame, contestant.RawTokenizer}},
 	{name: "m", title: "pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
-		plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16, more: 2, who: []string{oursMemory}},
+		plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16, more: 2, who: []string{contestant.OursMemory}},
 	{name: "k", title: "pages of 20 KB, killed at a third and started again", kind: dying,
-		plan: site.Plan{Pages: 3_000, Bytes: 20_000, Links: 34}, concurrency: 16, who: []string{oursDurable, oursStandard, scrapy}},
+		plan: site.Plan{Pages: 3_000, Bytes: 20_000, Links: 34}, concurrency: 16, who: []string{contestant.OursDurable, contestant.OursStandard, contestant.Scrapy}},
 }
 
 // scaled is a scenario with fewer or more pages. One that has few pages keeps them.
@@ -94,8 +95,8 @@ func (s scenario) scaled(by float64) scenario {
 }
 
 // rounds is how often a contestant runs if most are to run so often: those that take minutes run once.
-func (s scenario) rounds(c *contestant, most int) int {
-	if s.more == 0 && (c.slow || s.kind == growing && !c.ours()) {
+func (s scenario) rounds(c *contestant.Contestant, most int) int {
+	if s.more == 0 && (c.Slow || s.kind == growing && !c.Ours()) {
 		return 1
 	}
 	return most + s.more

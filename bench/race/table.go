@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tegenaria/tegenaria/bench/site"
 )
 
 // row is an entrant of a scenario with its runs.
@@ -44,10 +46,10 @@ func median(values []float64) float64 {
 }
 
 // verdict is the worst of all runs.
-func (r *row) verdict() verdict {
-	worst := r.runs[0].verdict
+func (r *row) verdict() site.Verdict {
+	worst := r.runs[0].Verdict
 	for _, one := range r.runs[1:] {
-		worst = worst.worse(one.verdict)
+		worst = worst.Worse(one.Verdict)
 	}
 	return worst
 }

@@ -1,6 +1,4 @@
-//go:build unix
-
-package main
+package site
 
 import (
 	"bufio"
@@ -12,12 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-
-	"github.com/tegenaria/tegenaria/bench/site"
 )
 
-// verdict is what the judge found: pages by the server's log, items by the generator.
-type verdict struct {
+// Verdict is what the judge found: pages by the server's log, items by the generator.
+type Verdict struct {
 	Pages   int // that were served
 	Repeats int // pages served again
 	Lost    int // pages that were never asked for
@@ -28,26 +24,26 @@ type verdict struct {
 	Twice   int // items that were there already
 }
 
-// clean reports whether all is as it must be.
-func (v verdict) clean() bool {
+// Clean reports whether all is as it must be.
+func (v Verdict) Clean() bool {
 	return v.Repeats == 0 && v.Lost == 0 && v.Others == 0 && v.Wrong == 0 && v.Missing == 0 && v.Twice == 0
 }
 
-func (v verdict) String() string {
+func (v Verdict) String() string {
 	return fmt.Sprintf("%d pages (%d repeats, %d lost, %d requests for others), %d items right, %d wrong, %d missing, %d twice",
 		v.Pages, v.Repeats, v.Lost, v.Others, v.Right, v.Wrong, v.Missing, v.Twice)
 }
 
-// worse has the worst of two verdicts in each place.
-func (v verdict) worse(o verdict) verdict {
-	return verdict{
+// Worse has the worst of two verdicts in each place.
+func (v Verdict) Worse(o Verdict) Verdict {
+	return Verdict{
 		Pages: min(v.Pages, o.Pages), Repeats: max(v.Repeats, o.Repeats), Lost: max(v.Lost, o.Lost), Others: max(v.Others, o.Others),
 		Right: min(v.Right, o.Right), Wrong: max(v.Wrong, o.Wrong), Missing: max(v.Missing, o.Missing), Twice: max(v.Twice, o.Twice),
 	}
 }
 
-// judge compares a log and a file of items, one to a line, with the plan. A file that does not exist has no items.
-func judge(plan site.Plan, log site.Log, path string) (v verdict, err error) {
+// Judge compares a log and a file of items, one to a line, with the plan. A file that does not exist has no items.
+func Judge(plan Plan, log Log, path string) (v Verdict, err error) {
 	v.Pages, v.Repeats, v.Others = log.Pages, log.Repeats, log.Others
 	v.Lost = plan.Pages - log.Pages
 	file, err := os.Open(path)
@@ -63,7 +59,7 @@ func judge(plan site.Plan, log site.Log, path string) (v verdict, err error) {
 }
 
 // items judges the lines of r.
-func (v *verdict) items(want map[string]site.Item, r io.Reader) error {
+func (v *Verdict) items(want map[string]Item, r io.Reader) error {
 	found := make(map[string]bool)
 	lines := bufio.NewReader(r)
 	for {
@@ -82,8 +78,8 @@ func (v *verdict) items(want map[string]site.Item, r io.Reader) error {
 	}
 }
 
-func (v *verdict) item(want map[string]site.Item, found map[string]bool, line []byte) {
-	var it site.Item
+func (v *Verdict) item(want map[string]Item, found map[string]bool, line []byte) {
+	var it Item
 	if err := json.Unmarshal(line, &it); err != nil {
 		v.Wrong++
 		return
