@@ -45,7 +45,7 @@ func TestMistakeIsCaught(t *testing.T) {
 	t.Errorf("not caught in %d kills", kills)
 }
 
-// Each fault befalls our durable crawl, and nothing is lost. What is fetched again was in flight when it was killed.
+// Each fault befalls our durable crawl, and nothing is lost. After an orderly end nothing is fetched again.
 func TestOurs(t *testing.T) {
 	ours := entrants()[0]
 	programs := built(t, ours)
@@ -55,7 +55,7 @@ func TestOurs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.safe() || r.Repeats > (r.Starts-1)*concurrency {
+			if asked := f.name == "term" || f.name == "int"; !r.safe() || asked && r.Repeats > 0 {
 				t.Errorf("seed %d: %v, %d starts, stuck %t, hung %t: %s", *seed, r.Verdict, r.Starts, r.Stuck, r.Hung, r.Said)
 			}
 			if f.name == "kill" && r.Starts != struck+1 {

@@ -44,8 +44,6 @@ func (t *table) columns() []column {
 			told("goroutines", func(r *row) float64 { return float64(r.runs[0].growth[1].goroutines) }),
 			cpu, repeats,
 		}
-	case dying:
-		return append(pages(), append(items(), wall, cpu, peak)...)
 	case scaling:
 		return append(items(), number("pages/s", func(r *row) float64 { return float64(t.plan.Pages) / r.clocked() }), peak)
 	}

@@ -44,7 +44,7 @@ func main() {
 	quick := flag.Bool("quick", false, "small sites, one round, ours and raw")
 	flag.Parse()
 	if *quick {
-		*names, *who, *rounds, *scale = "a,d,q,k", "ours-simplest,ours-durable,raw-tokenizer", 1, 0.03
+		*names, *who, *rounds, *scale = "a,d,q", "ours-simplest,ours-durable,raw-tokenizer", 1, 0.03
 	}
 	if err := compete(os.Stdout, *names, *who, &race{profiles: *profiles, rounds: *rounds, scale: *scale, limit: *limit}); err != nil {
 		log.Fatal(err)
@@ -237,7 +237,7 @@ func share(wall, used time.Duration, ours float64) float64 {
 
 // profile runs each contestant in Go once more and keeps its profiles.
 func (r *race) profile(s scenario, rows []*row) error {
-	if r.profiles == "" || s.kind == growing || s.kind == dying {
+	if r.profiles == "" || s.kind == growing {
 		return nil // these are killed, and would write none
 	}
 	for _, one := range rows {
@@ -265,7 +265,7 @@ func (t *table) faults() (list []error) {
 			list = append(list, fmt.Errorf("scenario %s: %s: %w", t.name, one.label, one.failure))
 		}
 		for _, result := range one.runs {
-			if fault := result.fault(t.kind); fault != "" {
+			if fault := result.fault(); fault != "" {
 				list = append(list, fmt.Errorf("scenario %s: %s: %s", t.name, one.label, fault))
 			}
 		}
@@ -273,14 +273,11 @@ func (t *table) faults() (list []error) {
 	return list
 }
 
-// fault is what is wrong with a run, "" if nothing is. What was in flight when a crawl was killed may be asked for again.
-func (r run) fault(k kind) string {
+// fault is what is wrong with a run, "" if nothing is.
+func (r run) fault() string {
 	v := r.Verdict
 	if r.stopped {
 		return "stopped by the limit of time: " + v.String()
-	}
-	if k == dying {
-		v.Repeats = 0
 	}
 	if v.Clean() {
 		return ""

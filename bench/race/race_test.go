@@ -146,25 +146,23 @@ func TestJudgeFile(t *testing.T) {
 	}
 }
 
-// A contestant of ours that is not clean fails the race; one that was killed may ask again for what it had in flight.
+// A contestant of ours that is not clean fails the race.
 func TestFaults(t *testing.T) {
 	clean := site.Verdict{Pages: 10, Right: 7}
 	repeats, lost := clean, clean
 	repeats.Repeats, lost.Lost = 3, 1
 	for name, c := range map[string]struct {
-		kind kind
 		run  run
 		want bool
 	}{
-		"clean":                {crawling, run{Verdict: clean}, false},
-		"repeats":              {crawling, run{Verdict: repeats}, true},
-		"repeats after a kill": {dying, run{Verdict: repeats}, false},
-		"lost after a kill":    {dying, run{Verdict: lost}, true},
-		"stopped":              {crawling, run{Verdict: clean, stopped: true}, true},
+		"clean":   {run{Verdict: clean}, false},
+		"repeats": {run{Verdict: repeats}, true},
+		"lost":    {run{Verdict: lost}, true},
+		"stopped": {run{Verdict: clean, stopped: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours := &row{entrant: entrant{Contestant: &contestant.All[0]}, runs: []run{c.run}}
-			table := &table{scenario: scenario{kind: c.kind}, rows: []*row{ours}}
+			table := &table{rows: []*row{ours}}
 			if got := len(table.faults()) > 0; got != c.want {
 				t.Errorf("faults: %v", table.faults())
 			}

@@ -94,7 +94,7 @@ func (r *race) once(s scenario, e entrant, profile string) (result run, err erro
 	if e.IsGo() {
 		f.Stats = filepath.Join(dir, "stats.json")
 	}
-	if e.Durable || s.kind == dying {
+	if e.Durable {
 		f.Dir = filepath.Join(dir, "job")
 	}
 	if s.tls {
@@ -116,8 +116,6 @@ func (r *race) once(s scenario, e entrant, profile string) (result run, err erro
 	switch s.kind {
 	case growing:
 		return result, r.grow(s, f, begin, &result)
-	case dying:
-		err = r.die(s, begin, &result)
 	default:
 		err = r.crawl(begin, &result)
 	}
@@ -149,22 +147,6 @@ func (r *run) add(u usage) {
 	r.wall += u.Seconds
 	r.cpu += u.CPU
 	r.peakRSS = max(r.peakRSS, u.PeakRSS)
-}
-
-// die kills a process at a third of the site, and runs another to the end.
-func (r *race) die(s scenario, begin func() (*process, error), result *run) error {
-	p, err := begin()
-	if err != nil {
-		return err
-	}
-	missed := r.server.reached(p.ended, s.plan.Pages/3)
-	killed := p.kill()
-	u, _, err := p.wait(r.limit)
-	if err := errors.Join(missed, killed, err); err != nil {
-		return fmt.Errorf("before it was killed: %w%s", err, p.lastWords())
-	}
-	result.add(u)
-	return r.crawl(begin, result)
 }
 
 // grow measures the memory of a process at two points, and kills it.

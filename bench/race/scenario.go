@@ -15,7 +15,6 @@ type kind int
 const (
 	crawling kind = iota // each crawls the site to its end
 	growing              // the site has no end; memory is measured twice, then they are killed
-	dying                // killed at a third, and started again
 	scaling              // without a network, on one CPU and on two; what two crawls do at once is the most that is possible
 )
 
@@ -82,8 +81,6 @@ var scenarios = []scenario{
 		who: []string{contestant.OursSimplest, contestant.OursStandard, contestant.RawSame, contestant.RawTokenizer}},
 	{name: "m", title: "pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
 		plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16, more: 2, who: []string{contestant.OursMemory}},
-	{name: "k", title: "pages of 20 KB, killed at a third and started again", kind: dying,
-		plan: site.Plan{Pages: 3_000, Bytes: 20_000, Links: 34}, concurrency: 16, who: []string{contestant.OursDurable, contestant.OursStandard, contestant.Scrapy}},
 }
 
 // scaled is a scenario with fewer or more pages. One that has few pages keeps them.
