@@ -114,12 +114,17 @@ func (p *plan) run(ctx context.Context) (err error) {
 	slow := func() {}
 	if p.Overruns != 0 {
 		limits.Callback, slow = overrunLimit, overruns(p.Overruns)
-		s.parsed, s.sent = slow, slow
+		s.sent = slow
+		s.parsed = func(i int) {
+			if !retries(i) { // it asks for what it fetches in its first attempt and in the next one
+				slow()
+			}
+		}
 	}
 	if p.Point == inStart {
 		begun := make(chan struct{})
 		var parsed atomic.Int32
-		s.parsed = func() {
+		s.parsed = func(int) {
 			if parsed.Add(1) == p.Nth {
 				close(begun)
 			}

@@ -169,8 +169,8 @@ type spider struct {
 	base string
 	// pause is called between the first seeds and the others, if it is not nil.
 	pause func(ctx context.Context)
-	// parsed is called for each page that is parsed.
-	parsed func()
+	// parsed is called with the number of each page that is parsed.
+	parsed func(i int)
 	// sent is called when all that a page sends is sent.
 	sent func()
 }
@@ -204,14 +204,14 @@ func (s *spider) Parser(resp *tegenaria.Context, items chan<- *tegenaria.ItemMet
 }
 
 func (s *spider) parse(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[item]) error {
-	if s.parsed != nil {
-		s.parsed()
-	}
 	r := resp.Request()
 	kind, rest, _ := strings.Cut(strings.TrimPrefix(r.Url, s.base+"/"), "/")
 	var i int
 	if _, err := fmt.Sscan(rest, &i); err != nil {
 		return err
+	}
+	if s.parsed != nil {
+		s.parsed(i)
 	}
 	switch kind {
 	case "t":
