@@ -298,7 +298,7 @@ func (f *Form) ClickAt(button string, x, y int) error {
 }
 
 // longLabel is how many bytes of the text of a button are looked at. Buttons inside each other have that text in common.
-const longLabel = 4096
+const longLabel = 1024
 
 // label returns what a button shows.
 func (c *control) label() string {
