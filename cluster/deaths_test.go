@@ -70,7 +70,8 @@ func TestWorkersDie(t *testing.T) {
 				case signal == syscall.SIGINT:
 				case exit.Err == nil:
 					t.Error("the victim has ended without an error")
-				case signal == syscall.SIGSTOP && !strings.Contains(exit.Output, "another one has begun"):
+				case signal == syscall.SIGSTOP && !strings.Contains(exit.Output, "another one has begun") &&
+					!strings.Contains(exit.Output, "another worker may take it over"): // whichever it sees first
 					t.Errorf("the victim says:\n%s", exit.Output)
 				}
 				after := web.by(crawls[victim].Worker)
@@ -78,7 +79,8 @@ func TestWorkersDie(t *testing.T) {
 					t.Errorf("%d requests of the victim after its burial", after-before)
 				}
 				extra := web.missed(t)
-				if extra > inFlight || signal == syscall.SIGINT && extra > 0 {
+				// What had come and was not stored yet is asked for again too.
+				if extra > 2*inFlight || signal == syscall.SIGINT && extra > 0 {
 					t.Errorf("%d requests too many", extra)
 				}
 				got := read(t, connect(t, dsn), fmt.Sprintf(`SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM %q.outcome WHERE outcome = 'fetched'`, job))
