@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command server serves a bench site and lets a judge ask for its log.
 //
 // It prints one line of JSON with its addresses and serves until its standard input ends. Only clients on this machine
