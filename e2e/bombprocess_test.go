@@ -29,7 +29,7 @@ const (
 type measured struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
-	group  *memoryGroup // nil: none
+	group  *killtest.MemoryGroup // nil: none
 	ended  chan struct{}
 	err    error // of Wait; after ended
 
@@ -43,15 +43,15 @@ type measured struct {
 
 // startMeasured starts a process on two cores that the test ends if it does not end by itself. lines says whether its
 // stdout has lines of told.
-func startMeasured(t *testing.T, group *memoryGroup, env []string, lines bool, name string, args ...string) *measured {
+func startMeasured(t *testing.T, group *killtest.MemoryGroup, env []string, lines bool, name string, args ...string) *measured {
 	t.Helper()
-	script := fmt.Sprintf(`ulimit -v %d; exec "$@"`, guard>>10)
+	argv := append([]string{"sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, guard>>10), "sh", name}, args...)
 	if group != nil {
-		script = fmt.Sprintf(`echo $$ > %s/cgroup.procs; exec "$@"`, group.dir)
+		argv = group.Command(append([]string{name}, args...))
 	}
 	p := &measured{group: group, ended: make(chan struct{}), more: make(chan struct{}),
 		settled: make(map[string]told), failed: make(map[string][]told)}
-	p.cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", script, "sh", name}, args...)...)
+	p.cmd = exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	p.cmd.Env = append(append(os.Environ(), "GOMAXPROCS=2"), env...)
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -194,47 +194,4 @@ func (p *measured) wait(limit time.Duration) (code int, says string) {
 		says = p.cmd.ProcessState.String() + " " + says
 	}
 	return p.cmd.ProcessState.ExitCode(), says
-}
-
-// memoryGroup is a control group with a limit of memory.
-type memoryGroup struct {
-	dir           string
-	peak, counter string // files
-}
-
-// newMemoryGroup makes a control group, of version 1 or 2, whichever there is. The error says why none can be made.
-func newMemoryGroup(t *testing.T, limit int64) (*memoryGroup, error) {
-	t.Helper()
-	var errs []error
-	for _, version := range []struct{ parent, limit, peak, counter string }{
-		{"/sys/fs/cgroup", "memory.max", "memory.peak", "memory.events"},
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
-	} {
-		dir, err := os.MkdirTemp(version.parent, "bombs-")
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if _, err = os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
-			err = os.WriteFile(filepath.Join(dir, version.limit), []byte(strconv.FormatInt(limit, 10)), 0)
-		}
-		if err != nil {
-			errs = append(errs, err, os.Remove(dir))
-			continue
-		}
-		t.Cleanup(func() { os.Remove(dir) })
-		return &memoryGroup{dir, filepath.Join(dir, version.peak), filepath.Join(dir, version.counter)}, nil
-	}
-	return nil, errors.Join(errs...)
-}
-
-// kills returns how many processes were killed because the group was full.
-func (g *memoryGroup) kills() (n int64) {
-	text, _ := os.ReadFile(g.counter)
-	for line := range strings.Lines(string(text)) {
-		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			n, _ = strconv.ParseInt(strings.TrimSpace(count), 10, 64)
-		}
-	}
-	return n
 }

@@ -30,7 +30,7 @@ type bombRun struct {
 	crawl  bool         // by sitecrawl, a process for each step; else by the child, one process for all
 	env    []string     // of the process
 	limits string       // of the child, as JSON
-	group  *memoryGroup // that the process belongs to
+	group  *killtest.MemoryGroup // that the process belongs to
 }
 
 // bombReport is how a step went.
@@ -362,15 +362,19 @@ func TestBombsInContainer(t *testing.T) {
 	}
 	for _, c := range containers {
 		t.Run(fmt.Sprint(c.size/mib), func(t *testing.T) {
-			group, err := newMemoryGroup(t, c.size)
+			group, err := killtest.NewMemoryGroup(c.size)
 			if err != nil {
 				t.Logf("no control group can be made here (%v): VmHWM is all that is looked at", err)
+			} else {
+				t.Cleanup(func() { group.Close() }) // its processes are killed before
 			}
 			run := bombRun{group: group, env: []string{c.goLimit}, limits: c.limits}
 			run.run(t, sixes(worst(chosenBombs(t, *bombsFlag))), func(r *bombReport) {
 				t.Log(r)
-				if group != nil && group.kills() > 0 {
-					r.lose("the control group was full: %d processes were killed", group.kills())
+				if group != nil {
+					if kills, err := group.Kills(); kills > 0 || err != nil {
+						r.lose("the control group was full: %d processes were killed, %v", kills, err)
+					}
 				}
 				r.bar(t, c.size)
 			})

@@ -3,8 +3,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,42 +30,81 @@ func built(t *testing.T, list ...*contestant.Contestant) string {
 	return programs
 }
 
-// A crawl whose feed knows nothing of the job is caught within 50 kills.
-func TestMistakeIsCaught(t *testing.T) {
-	broken := &contestant.Contestant{Name: "broken", Module: ".", Pkg: "./crash/broken", Durable: true}
-	programs := built(t, broken)
-	kills := 0
-	for i := uint64(0); kills < 50; i++ {
-		r, err := crash(t.Context(), programs, broken, faults[0], *seed+i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kills += r.Starts - 1
-		if r.Twice > 0 && !r.safe() && r.falseSuccess() {
-			t.Logf("caught after %d kills: %v", kills, r.Verdict)
-			return
-		}
+func faultOf(t *testing.T, name string) fault {
+	t.Helper()
+	i := slices.IndexFunc(faults(), func(f fault) bool { return f.name == name })
+	if i < 0 {
+		t.Skipf("there is no fault %q on this system", name)
 	}
-	t.Errorf("not caught in %d kills", kills)
+	return faults()[i]
 }
 
-// Each fault befalls our durable crawl, and nothing is lost. After an orderly end nothing is fetched again.
-func TestOurs(t *testing.T) {
-	ours := entrants()[0]
-	programs := built(t, ours)
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			r, err := crash(t.Context(), programs, ours, f, *seed)
+// A crawl whose feed knows nothing of the job, and one whose items are nowhere when their requests are settled, are caught within 50
+// kills.
+func TestMistakeIsCaught(t *testing.T) {
+	programs := ""
+	for _, mistake := range []string{"", "early"} {
+		broken := &entrant{Contestant: &contestant.Contestant{Name: "broken", Module: ".", Pkg: "./crash/broken", Durable: true,
+			With: []string{"env", "MISTAKE=" + mistake}}, items: "items.jsonl"}
+		if programs == "" {
+			programs = built(t, broken.Contestant)
+		}
+		kills, caught := 0, false
+		for i := uint64(0); kills < 50 && !caught; i++ {
+			r, err := crash(t.Context(), programs, nil, broken, faultOf(t, "kill"), *seed+i)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asked := f.name == "term" || f.name == "int"; !r.safe() || asked && r.Repeats > 0 {
+			kills += r.Kills
+			caught = !r.safe() && r.falseSuccess() && (mistake == "" && r.Twice > 0 || mistake == "early" && r.Missing > 0)
+			if caught {
+				t.Logf("%q was caught after %d kills: %v", mistake, kills, r.Verdict)
+			}
+		}
+		if !caught {
+			t.Errorf("%q was not caught in %d kills", mistake, kills)
+		}
+	}
+}
+
+// Faults befall our durable crawls, and nothing is lost. After an orderly end nothing is fetched again.
+func TestOurs(t *testing.T) {
+	var durable []*entrant
+	var list []*contestant.Contestant
+	for _, e := range entrants() {
+		if e.Ours() && e.Durable && !e.database {
+			durable, list = append(durable, e), append(list, e.Contestant)
+		}
+	}
+	programs := built(t, list...)
+	try := func(e *entrant, name string) {
+		t.Run(e.Name+" "+name, func(t *testing.T) {
+			if err := e.missing(nil); err != nil {
+				t.Skip(err)
+			}
+			r, err := crash(t.Context(), programs, nil, e, faultOf(t, name), *seed)
+			var trouble troubleError
+			if errors.As(err, &trouble) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked := name == "term" || name == "int"; !r.safe() || asked && r.Repeats > 0 {
 				t.Errorf("seed %d: %v, %d starts, stuck %t, hung %t: %s", *seed, r.Verdict, r.Starts, r.Stuck, r.Hung, r.Said)
 			}
-			if f.name == "kill" && r.Starts != struck+1 {
-				t.Errorf("%d starts", r.Starts)
+			if name == "kill" && (r.Starts != struck+1 || r.Kills != struck) {
+				t.Errorf("%d starts, %d kills", r.Starts, r.Kills)
 			}
 		})
+	}
+	for _, f := range faults() {
+		if f.name != "down" { // which takes a minute
+			try(durable[0], f.name)
+		}
+	}
+	for _, e := range durable[1:] {
+		try(e, "kill")
 	}
 }
 
@@ -84,9 +127,9 @@ func TestResults(t *testing.T) {
 		}
 	}
 	var s sum
-	s.add(result{Verdict: site.Verdict{Repeats: 3, Missing: 2}, Starts: 4, Success: true})
+	s.add(result{Verdict: site.Verdict{Repeats: 3, Missing: 2}, Starts: 4, Kills: 3, Success: true})
 	s.add(result{Verdict: site.Verdict{Repeats: 5}, Starts: 2, Hung: true})
-	if got, want := s.row("x"), "| x | 2 | 0 | 6 | 0 | 8 | 5 | 2 | 0 | 0 | 0 | 1 | 1 |"; got != want {
+	if got, want := s.row("x"), "| x | 2 | 0 | 6 | 3 | 0 | 8 | 5 | 2 | 0 | 0 | 0 | 1 | 1 |"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if strings.Count(header, "|") != 2*strings.Count(s.row("x"), "|") {
@@ -96,10 +139,35 @@ func TestResults(t *testing.T) {
 
 // A program that fails whenever it is started is stuck.
 func TestStuck(t *testing.T) {
-	none := fault{"none", "nothing", false, func(int, *rand.Rand) []killtest.Fault { return nil }}
-	failing := &contestant.Contestant{Name: "failing", Module: ".", Script: "nothing", With: []string{"false"}}
-	r, err := crash(t.Context(), "", failing, none, *seed)
-	if err != nil || !r.Stuck || r.Success || r.Lost != plan.Pages || r.Starts != patience+1 {
+	none := fault{befalls: func(int, *rand.Rand) []killtest.Fault { return nil }}
+	failing := &entrant{Contestant: &contestant.Contestant{Name: "failing", Module: ".", Script: "nothing", With: []string{"false"}}, items: "items.jsonl"}
+	r, err := crash(t.Context(), "", nil, failing, none, *seed)
+	if err != nil || !r.Stuck || r.Success || r.Lost != pages || r.Starts != patience+1 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What an output has is read as it is; what cannot be read is told.
+func TestReadItems(t *testing.T) {
+	folder := t.TempDir()
+	for _, tt := range []struct{ name, text, want string }{
+		{"none.jsonl", "", ""},
+		{"some.jsonl", `{"sku":"a"}`, `{"sku":"a"}`},
+		{"some.csv", "sku,tags\na,\"[\"\"x\"\"]\"\n", `{"sku":"a","tags":["x"]}` + "\n"},
+		{"torn.csv", "sku,tags\na,\"[]\"\nb,\"[", `{"sku":"a","tags":[]}` + "\n\n" + unreadable},
+		{"some.json", `[ {"sku": "a"}, {"sku": "b"} ]`, `{"sku":"a"}` + "\n" + `{"sku":"b"}` + "\n"},
+		{"torn.json", `[ {"sku": "a"}, `, "\n" + unreadable},
+		{"short.csv", "sku,tags\na\n", "\n" + unreadable},
+		{"no.db", "no database", "\n" + unreadable},
+	} {
+		path := filepath.Join(folder, tt.name)
+		if tt.text != "" {
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := string(readItems(path, nil)); got != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
 	}
 }

@@ -3,37 +3,38 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
-	"github.com/tegenaria/tegenaria/bench/contestant"
 	"github.com/tegenaria/tegenaria/bench/site"
 	"github.com/tegenaria/tegenaria/internal/killtest"
+	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
-// plan is the site. A page takes so long that there is something in flight at each moment.
-var plan = site.Plan{Pages: 300, Bytes: 4_000, Links: 13, Latency: 20 * time.Millisecond}
-
 const (
+	pages       = 300
+	latency     = 20 * time.Millisecond
 	concurrency = 16
-	struck      = 3 // starts that a fault befalls
+	struck      = 2 // starts that a fault befalls; our durable crawl gives up what was in flight at three kills in a row, see the guide to jobs
 	mostStarts  = 20
-	patience    = 3 // starts in a row that bring nothing new, until the program is said to be stuck
-	limit       = 60 * time.Second
+	patience    = 3                // starts in a row that bring nothing new, until the program is said to be stuck
+	limit       = 10 * time.Minute // for a start: Crawlee's queue gives a request that was in progress free again after three minutes
 )
 
 // result is what came of one crawl, however often it was started.
 type result struct {
 	site.Verdict
 	Starts  int
+	Kills   int    // starts that SIGKILL has ended
 	Success bool   // its last start ended by itself, with exit code 0
 	Stuck   bool   // it went on failing
 	Hung    bool   // a start did not end
@@ -50,47 +51,76 @@ func (r result) safe() bool {
 	return r.Success && r.Lost == 0 && r.Missing == 0 && r.Wrong == 0 && r.Twice == 0
 }
 
-// crash has a contestant crawl the site while a fault befalls it, and starts it again until it has come to its end.
-func crash(ctx context.Context, programs string, c *contestant.Contestant, f fault, seed uint64) (r result, err error) {
-	dir, err := os.MkdirTemp("", "crash")
+// troubleError says that a fault cannot be had here.
+type troubleError struct{ error }
+
+// crash has an entrant crawl the site while a fault befalls it, and starts it again until it has come to its end.
+func crash(ctx context.Context, programs string, database *pgtest.Server, e *entrant, f fault, seed uint64) (r result, err error) {
+	loop := &killtest.Loop{Seed: seed, Starts: mostStarts, Limit: limit}
+	var more *trouble
+	var mu sync.Mutex
+	var troubles error
+	s, err := newScene(ctx, e, database, seed, func(s *scene) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if loop.Count() && more != nil && more.come != nil { // before the answer
+				mu.Lock()
+				troubles = errors.Join(troubles, more.come())
+				mu.Unlock()
+			}
+			s.pages.ServeHTTP(w, r)
+		})
+	})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	pages := site.FromPlan(plan)
-	loop := &killtest.Loop{Seed: seed, Starts: mostStarts, Limit: limit}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		loop.Count() // before the answer
-		pages.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	of := contestant.Files{Items: filepath.Join(dir, "items.jsonl"), Stats: filepath.Join(dir, "stats")}
-	if c.Durable {
-		of.Dir = filepath.Join(dir, "job")
+	defer func() { err = errors.Join(err, s.close()) }()
+	if f.trouble != nil {
+		if more, err = f.trouble(s); err != nil {
+			return r, troubleError{err}
+		}
+		if more.close != nil {
+			defer func() { err = errors.Join(err, more.close()) }()
+		}
+	}
+	others, err := s.startOthers(programs, e)
+	defer func() { stop(others) }() // those that still run after an error
+	if err != nil {
+		return r, err
 	}
 	loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-		if !c.Durable { // it begins anew
+		of := s.files(e, 1)
+		if !e.Durable { // it begins anew
 			_ = os.Remove(of.Items) // there may be none
 		}
-		argv := c.Command(programs, server.URL+"/", concurrency, false, of)
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.WaitDelay = time.Second
-		if start >= struck {
+		argv := e.Command(programs, s.url(), concurrency, s.plan.Hosts > 1, of)
+		if more != nil && more.command != nil {
+			argv = more.command(argv)
+		}
+		cmd := s.command(argv)
+		if start >= f.starts {
 			return cmd, nil
 		}
-		return cmd, f.befalls(plan.Pages-pages.Log().Pages, random)
+		return cmd, f.befalls(s.plan.Pages-s.pages.Log().Pages, random)
 	}
 	idle, before := 0, int64(-1)
-	loop.Judge = func(e killtest.Exit) (again bool, err error) {
-		r.Starts, r.Said = e.Start+1, lastLine(e.Output)
-		now := int64(pages.Log().Pages)<<32 + size(of.Items)
-		if idle++; now != before || e.Struck {
+	loop.Judge = func(exit killtest.Exit) (again bool, err error) {
+		r.Starts, r.Said = exit.Start+1, lastLine(exit.Output)
+		if exit.Killed() {
+			r.Kills++
+		}
+		if more != nil && more.ended != nil {
+			if err := more.ended(); err != nil {
+				return false, err
+			}
+		}
+		now := int64(s.pages.Log().Pages)<<32 + size(s.files(e, 1).Items)
+		if idle++; now != before || exit.Struck {
 			idle, before = 0, now
 		}
 		switch {
-		case e.Hung:
+		case exit.Hung:
 			r.Hung = true
-		case e.Err == nil && (!e.Struck || !f.ends): // a program that was asked to end has not come to its end
+		case exit.Err == nil && (!exit.Struck || !f.ends): // a program that was asked to end has not come to its end
 			r.Success, r.Said = true, ""
 		case idle < patience:
 			return true, nil
@@ -105,8 +135,51 @@ func crash(ctx context.Context, programs string, c *contestant.Contestant, f fau
 	} else if err != nil {
 		return r, err
 	}
-	r.Verdict, err = site.Judge(plan, pages.Log(), of.Items)
-	return r, err
+	for len(others) > 0 {
+		other := others[0]
+		others = others[1:]
+		late := time.AfterFunc(limit, func() { other.Signal(syscall.SIGKILL) })
+		if exit := other.Wait(); !late.Stop() {
+			r.Hung, r.Success = true, false
+		} else if exit.Err != nil {
+			r.Success, r.Said = false, lastLine(exit.Output)
+		}
+	}
+	var lines []byte
+	for worker := range max(e.workers, 1) {
+		lines = append(lines, readItems(s.files(e, worker+1).Items, s.env)...)
+	}
+	r.Verdict, err = site.JudgeItems(s.plan, s.pages.Log(), bytes.NewReader(lines))
+	mu.Lock()
+	defer mu.Unlock()
+	return r, errors.Join(err, troubles)
+}
+
+// command is that of a program of the scene.
+func (s *scene) command(argv []string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.WaitDelay = s.env, time.Second
+	return cmd
+}
+
+// startOthers starts the workers of a cluster that no fault befalls.
+func (s *scene) startOthers(programs string, e *entrant) (list []*killtest.Process, err error) {
+	for worker := 2; worker <= e.workers; worker++ {
+		p, err := killtest.Start(s.command(e.Command(programs, s.url(), concurrency, s.plan.Hosts > 1, s.files(e, worker))))
+		if err != nil {
+			return list, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// stop ends programs.
+func stop(list []*killtest.Process) {
+	for _, p := range list {
+		p.Signal(syscall.SIGKILL)
+		p.Wait()
+	}
 }
 
 // size is how long a file is, 0 if there is none.

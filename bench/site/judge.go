@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"strings"
 )
 
 // Verdict is what the judge found: pages by the server's log, items by the generator.
@@ -44,18 +45,22 @@ func (v Verdict) Worse(o Verdict) Verdict {
 
 // Judge compares a log and a file of items, one to a line, with the plan. A file that does not exist has no items.
 func Judge(plan Plan, log Log, path string) (v Verdict, err error) {
-	v.Pages, v.Repeats, v.Others = log.Pages, log.Repeats, log.Others
-	v.Lost = plan.Pages - log.Pages
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		v.Missing = len(plan.Items())
-		return v, nil
+		return JudgeItems(plan, log, strings.NewReader(""))
 	}
 	if err != nil {
 		return v, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return v, v.items(plan.Items(), file)
+	v, err = JudgeItems(plan, log, file)
+	return v, errors.Join(err, file.Close())
+}
+
+// JudgeItems compares a log and items, one to a line, with the plan.
+func JudgeItems(plan Plan, log Log, items io.Reader) (Verdict, error) {
+	v := Verdict{Pages: log.Pages, Repeats: log.Repeats, Others: log.Others, Lost: plan.Pages - log.Pages}
+	err := v.items(plan.Items(), items)
+	return v, err
 }
 
 // items judges the lines of r.

@@ -36,6 +36,9 @@ type Server struct {
 	running bool
 }
 
+// quick is the configuration of a server whose data nobody needs after a crash of the machine.
+const quick = "fsync = off\n"
+
 var (
 	mu     sync.Mutex // guards shared
 	shared *Server
@@ -45,7 +48,7 @@ var (
 func Main(m *testing.M) {
 	m.Run() // whose result the testing package knows
 	if shared != nil {
-		if err := errors.Join(shared.Stop(), shared.remove()); err != nil {
+		if err := shared.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest:", err)
 		}
 	}
@@ -60,7 +63,7 @@ func Get(t testing.TB) *Server {
 	mu.Lock()
 	defer mu.Unlock()
 	if shared == nil {
-		s, err := create()
+		s, err := create(quick)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,11 +75,26 @@ func Get(t testing.TB) *Server {
 	return shared
 }
 
+// Open starts a server for a program that is no test, whose flag -postgres names the folder of programs. The caller closes it.
+func Open() (*Server, error) {
+	if *programs == "" {
+		return nil, errors.New("needs PostgreSQL: name the folder of its programs with -postgres DIR")
+	}
+	s, err := create("")
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
+
+// Close ends the server and removes its folder.
+func (s *Server) Close() error { return errors.Join(s.Stop(), s.remove()) }
+
 // Another returns one more server, which runs until the test ends.
 func Another(t testing.TB) *Server {
 	t.Helper()
 	Get(t)
-	s, err := create()
+	s, err := create(quick)
 	if err == nil {
 		err = s.Start()
 	}
@@ -84,7 +102,7 @@ func Another(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(s.Stop(), s.remove()); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -131,8 +149,8 @@ func (s *Server) removeAtEnd() error {
 // remove ends the server if it runs, and removes its folder.
 func (s *Server) remove() error { return errors.Join(s.alive.Close(), s.remover.Wait()) }
 
-// create makes the folder of a server, and its data.
-func create() (*Server, error) {
+// create makes the folder of a server, and its data. conf is added to its configuration.
+func create(conf string) (*Server, error) {
 	s, err := folder()
 	if err != nil {
 		return nil, err
@@ -141,12 +159,12 @@ func create() (*Server, error) {
 		return nil, err
 	}
 	// In the file and not on the command line, so that a test can change it by ALTER SYSTEM.
-	conf, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	_, err = conf.WriteString("fsync = off\n")
-	return s, errors.Join(err, conf.Close())
+	_, err = file.WriteString(conf)
+	return s, errors.Join(err, file.Close())
 }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }

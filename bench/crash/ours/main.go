@@ -1,18 +1,25 @@
 //go:build unix
 
 // Command ours is a crawl of ours as the guide to jobs shows one that survives its process: the standard middlewares, a durable job,
-// a feed, and an orderly end at SIGINT and SIGTERM.
+// an output, and an orderly end at SIGINT and SIGTERM. The output is the file of -out, .jsonl, .csv or .db; or, if that is "postgres:",
+// the database that the environment names.
 package main
 
 import (
 	"context"
 	"errors"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/bench/job"
 	"github.com/tegenaria/tegenaria/bench/ours"
+	"github.com/tegenaria/tegenaria/bench/site"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/feed/postgres"
+	"github.com/tegenaria/tegenaria/feed/sqlite"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -28,11 +35,27 @@ func run(j job.Job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
+	var output tegenaria.PipelinesInterface
+	switch filepath.Ext(j.Out) {
+	case ".csv":
+		output = feed.CSV(j.Out)
+	case ".db":
+		output = sqlite.New[site.Item](j.Out, sqlite.Table("items"))
+	case ".jsonl":
+		output = feed.JSONL(j.Out)
+	default:
+		pool, err := pgxpool.New(context.Background(), "")
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		output = postgres.New[site.Item](pool, postgres.Table("items"))
+	}
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithCache(cache),
 		tegenaria.EngineWithSignals(),
 		tegenaria.EngineWithSpiders(ours.Spider(j)),
 		tegenaria.EngineWithMiddlewares(middleware.Standard()...),
-		tegenaria.EngineWithPipelines(feed.JSONL(j.Out)))...)
+		tegenaria.EngineWithPipelines(output))...)
 	return engine.Run(context.Background(), "race")
 }

@@ -1,6 +1,9 @@
 // The contestant of the race that is written on Crawlee, as its documentation shows it.
 //
-//	node main.mjs -url URL -out FILE [-c N]
+//	node main.mjs -url URL -out FILE [-c N] [-dir DIR]
+//
+// With -dir it keeps its queue and its items there, goes on with them when it is started again, and exports the items at its end, to a
+// file that ends in .json.
 
 import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
@@ -11,16 +14,19 @@ import { CheerioCrawler, Configuration, log } from "@crawlee/cheerio";
 // The race's flags have one dash.
 const { values } = parseArgs({
 	args: process.argv.slice(2).map((a) => a.replace(/^-(?=[a-z]+$)/, "--")),
-	options: { url: { type: "string" }, out: { type: "string" }, c: { type: "string", default: "16" } },
+	options: { url: { type: "string" }, out: { type: "string" }, c: { type: "string", default: "16" }, dir: { type: "string" } },
 });
 log.setLevel(log.LEVELS.OFF);
-const items = createWriteStream(values.out);
+if (values.dir) {
+	process.env.CRAWLEE_STORAGE_DIR = values.dir;
+}
+const items = values.dir ? undefined : createWriteStream(values.out);
 const concurrency = Number(values.c);
 const crawler = new CheerioCrawler(
 	{
 		minConcurrency: concurrency,
 		maxConcurrency: concurrency,
-		async requestHandler({ $, enqueueLinks }) {
+		async requestHandler({ $, enqueueLinks, pushData }) {
 			const product = $("div.product").first();
 			if (product.length > 0) {
 				const item = {
@@ -30,13 +36,21 @@ const crawler = new CheerioCrawler(
 					description: product.find("p.description").text(),
 					tags: product.find(".tags li").map((_, e) => $(e).text()).get(),
 				};
-				items.write(`${JSON.stringify(item)}\n`);
+				if (items) {
+					items.write(`${JSON.stringify(item)}\n`);
+				} else {
+					await pushData(item);
+				}
 			}
 			await enqueueLinks({ strategy: "same-hostname" });
 		},
 	},
-	new Configuration({ persistStorage: false }),
+	new Configuration(values.dir ? { purgeOnStart: false } : { persistStorage: false }),
 );
 await crawler.run([values.url]);
-items.end();
-await finished(items);
+if (items) {
+	items.end();
+	await finished(items);
+} else {
+	await crawler.exportData(values.out);
+}
