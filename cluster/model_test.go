@@ -232,6 +232,7 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded
 		if err = d.goOn(ctx); err != nil {
 			return nil, sent, err
 		}
+		sent = time.Now()
 		err = d.call(ctx, "opening", func(m *model) error {
 			if o = d.namesake(m); o != nil {
 				return nil

@@ -27,7 +27,13 @@ const MetaMaxRetryTimes = "max_retry_times"
 type RetryOptions struct {
 	Priority int // 0: the place in the package comment's table
 
-	Times int   // attempts beyond the first; 0: 3, negative: none
+	Times int // attempts beyond the first; 0: 3, negative: none
+
+	// Unreachable is how often a request is tried again whose site could not be connected to, which may be an outage; 0:
+	// 9, which takes two to four minutes; Times if that is more or none. It does not hold for start requests: a site that
+	// nobody has seen yet may not exist.
+	Unreachable int
+
 	Codes []int // status codes that may be better next time; nil: 408 429 500 502 503 504 522 524
 
 	// Backoff is how long the first retry waits at most, 0: 1 s. It doubles with each further one, up to
@@ -42,7 +48,8 @@ type RetryOptions struct {
 // Retry retries requests after temporary failures: a status code of the list, a timeout, a failed look-up of the
 // name, a connection that was refused or broke off, a proxy that refuses for a reason that may go away, a header or a
 // body that was cut short. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
-// §10.2.3, seconds or date) are over. After the last attempt it ends as gave-up, with a reason such as
+// §10.2.3, seconds or date) are over. Where there was no connection at all the site may be away for a while: such a
+// request is tried more often, see RetryOptions.Unreachable. After the last attempt it ends as gave-up, with a reason such as
 // "status 503" or "timeout", and the ErrorHandlers are called.
 //
 // Failures that would occur again are not retried: a bad certificate, a private address, a body that is
@@ -52,6 +59,7 @@ type RetryOptions struct {
 type Retry struct {
 	part
 	times   int
+	away    int // of a request whose site could not be connected to
 	codes   []int
 	backoff time.Duration
 	longest time.Duration
@@ -77,6 +85,9 @@ func NewRetry(o RetryOptions) *Retry {
 		longest: max(orDefault(o.MaxBackoff, time.Minute), 0),
 		patient: max(orDefault(o.MaxRetryAfter, time.Hour), 0),
 	}
+	if m.away = m.times; m.times > 0 {
+		m.away = max(orDefault(o.Unreachable, 9), m.times)
+	}
 	return m
 }
 
@@ -91,7 +102,7 @@ func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegena
 	if why == nil {
 		return err
 	}
-	times, own, bad := m.timesOf(ctx.Request)
+	times, own, bad := m.timesOf(ctx.Request, why)
 	switch {
 	case bad != nil:
 		return errors.Join(bad, err)
@@ -124,9 +135,12 @@ func retryAfter(failure *tegenaria.HandleError) string {
 }
 
 // timesOf returns how often a request is tried again, and whether it says so itself.
-func (m *Retry) timesOf(r *tegenaria.Request) (times int, own bool, err error) {
+func (m *Retry) timesOf(r *tegenaria.Request, why *transientError) (times int, own bool, err error) {
 	value, ok := r.Meta[MetaMaxRetryTimes]
-	if !ok {
+	switch {
+	case !ok && why.away && r.Depth > 0:
+		return m.away, false, nil
+	case !ok:
 		return m.times, false, nil
 	}
 	times, ok = value.(int)
@@ -154,6 +168,7 @@ type transientError struct {
 	text   string
 	err    error
 	unsent bool // the server has not acted on the request
+	away   bool // there was no connection to it
 }
 
 // Error is the short text. That of a proxy names it: there may be many of them.
@@ -179,13 +194,13 @@ func (m *Retry) transient(failure *tegenaria.HandleError) *transientError {
 			return nil
 		}
 		unsent := status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable
-		return &transientError{"status " + strconv.Itoa(status.Status), failure, unsent}
+		return &transientError{"status " + strconv.Itoa(status.Status), failure, unsent, false}
 	case tegenaria.StageDownload, tegenaria.StageRobots:
 		text, unsent := transientText(failure.Err)
 		if text == "" {
 			return nil
 		}
-		return &transientError{text, failure, unsent}
+		return &transientError{text, failure, unsent, isAway(failure.Err)}
 	}
 	return nil
 }
@@ -234,6 +249,20 @@ func transientText(err error) (text string, unsent bool) {
 		}
 	}
 	return "", false
+}
+
+// isAway reports whether there was no connection to the site, though there may be one in a minute.
+func isAway(err error) bool {
+	var lookup *net.DNSError
+	var op *net.OpError
+	var proxy *tegenaria.ProxyError
+	switch {
+	case errors.As(err, &proxy):
+		return false
+	case errors.As(err, &lookup):
+		return !lookup.IsNotFound
+	}
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // refusal names how a proxy has refused to connect to a site.

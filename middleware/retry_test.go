@@ -103,6 +103,50 @@ func TestRetryDecides(t *testing.T) {
 	}
 }
 
+// A request whose site cannot be connected to is tried again for some minutes, so that an outage loses no page: unless it
+// is a start request, whose site may not exist.
+func TestRetryUnreachable(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for _, tt := range []struct {
+		name    string
+		err     error
+		depth   int
+		options middleware.RetryOptions
+		meta    map[string]any
+		want    int // further attempts
+	}{
+		{"a link", dial, 1, middleware.RetryOptions{}, nil, 9},
+		{"a start request", dial, 0, middleware.RetryOptions{}, nil, 3},
+		{"no route", &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, 1, middleware.RetryOptions{}, nil, 9},
+		{"the name server does not answer", &net.DNSError{Err: "timeout", Name: "a.example", IsTimeout: true}, 1, middleware.RetryOptions{}, nil, 9},
+		{"no such name", &net.DNSError{Err: "no such host", Name: "a.example", IsNotFound: true}, 1, middleware.RetryOptions{}, nil, 3},
+		{"a broken connection", io.EOF, 1, middleware.RetryOptions{}, nil, 3},
+		{"a proxy that is away", &tegenaria.ProxyError{Proxy: "http://p", Err: dial}, 1, middleware.RetryOptions{}, nil, 3},
+		{"robots.txt", &tegenaria.RobotsUnreachableError{Origin: "http://a.example", Err: dial}, 1, middleware.RetryOptions{}, nil, 9},
+		{"fewer", dial, 1, middleware.RetryOptions{Unreachable: 5}, nil, 5},
+		{"as Times", dial, 1, middleware.RetryOptions{Unreachable: -1}, nil, 3},
+		{"Times is more", dial, 1, middleware.RetryOptions{Times: 10}, nil, 10},
+		{"none", dial, 1, middleware.RetryOptions{Times: -1}, nil, 0},
+		{"its own", dial, 1, middleware.RetryOptions{}, map[string]any{middleware.MetaMaxRetryTimes: 2}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := middleware.NewRetry(tt.options)
+			again := 0
+			for attempt := range 20 {
+				ctx := asked(someURL)
+				ctx.Request.Attempt, ctx.Request.Depth, ctx.Request.Meta = attempt, tt.depth, tt.meta
+				got := m.ProcessError(ctx, tegenaria.NewError("", tt.err, tegenaria.ErrorWithStage(tegenaria.StageDownload)), nil)
+				if strings.HasPrefix(got.Error(), "tegenaria: retry after") {
+					again++
+				}
+			}
+			if again != tt.want {
+				t.Errorf("tried again %d times, want %d", again, tt.want)
+			}
+		})
+	}
+}
+
 // A request says by its Meta how often it is tried again.
 func TestRetryPerRequest(t *testing.T) {
 	for _, tt := range []struct {
