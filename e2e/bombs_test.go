@@ -15,6 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/israce"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 var bombsFlag = flag.String("bombs", "", "kinds of bombs that TestBombs tries: all, or a `regular expression`")
@@ -27,9 +28,9 @@ type bombStep struct {
 
 // bombRun is a crawl of bombs, one step after the other, by a process that is measured.
 type bombRun struct {
-	crawl  bool         // by sitecrawl, a process for each step; else by the child, one process for all
-	env    []string     // of the process
-	limits string       // of the child, as JSON
+	crawl  bool                  // by sitecrawl, a process for each step; else by the child, one process for all
+	env    []string              // of the process
+	limits string                // of the child, as JSON
 	group  *killtest.MemoryGroup // that the process belongs to
 }
 
