@@ -191,11 +191,16 @@ func (s *settler) settle(todo *settling) {
 	if s.durable {
 		s.describeSlots(&batch, list, slots)
 	}
-	err := s.prepare(&batch, list, ids, discard)
+	told, err := s.prepare(&batch, list, ids, discard)
 	if err == nil {
 		s.flights.end(list)
 		s.count(list)
 		err = s.store(&batch)
+	}
+	if err == nil && told {
+		if failed := s.listeners.stored(); failed != nil {
+			s.stop.storeFailed(failed) // the batch is stored all the same
+		}
 	}
 	s.bodies.Release(hold)
 	if err != nil {
@@ -228,22 +233,23 @@ func (s *settler) settled(e *ended) {
 	s.ledger.Settle(uint8(e.Outcome), e.Reason)
 }
 
-// prepare has the committers make a batch durable. After that no user code sees its requests any more.
-func (s *settler) prepare(batch *Batch, list []ended, ids, discard []string) (err error) {
+// prepare has the committers make a batch durable. After that no user code sees its requests any more. told says that listeners
+// know of it.
+func (s *settler) prepare(batch *Batch, list []ended, ids, discard []string) (told bool, err error) {
 	if s.stop.failed.Load() {
-		return errStoreFailed
+		return false, errStoreFailed
 	}
 	if err := s.committers.Discard(discard); err != nil {
-		return err
+		return false, err
 	}
-	if err := s.listeners.tell(list); err != nil {
-		return err
+	if told, err = s.listeners.tell(list); err != nil {
+		return told, err
 	}
 	if len(s.committers) == 0 || len(batch.Settled) == 0 {
-		return nil
+		return told, nil
 	}
 	batch.Checkpoints, err = s.committers.Prepare(s.stop.storing, ids)
-	return err
+	return told, err
 }
 
 // store makes a batch durable that the committers have prepared.

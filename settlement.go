@@ -24,44 +24,56 @@ type Settlement struct {
 //
 // Settling is called with the requests of a batch that have an outcome, before Prepare is called for the batch; a request
 // of Fetch comes with the request of its caller. It is not told of attempts that run again, and of those whose code was
-// given up: what these have staged is discarded. Calls do not overlap. settlements must not be changed or kept.
+// given up: what these have staged is discarded. settlements must not be changed or kept.
+//
+// Settled is called when the batch is stored: these requests do not run again, also after a crash. It is not called if storing
+// failed. Calls of a listener do not overlap.
 type SettlementListener interface {
 	Settling(settlements []Settlement)
+	Settled()
 }
 
 // settlementListeners are those of a run.
 type settlementListeners []SettlementListener
 
-// tell tells them how the requests of a batch end.
-func (ls settlementListeners) tell(list []ended) error {
+// tell tells them how the requests of a batch end. told says that there are such requests.
+func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 	if len(ls) == 0 {
-		return nil
+		return false, nil
 	}
-	var told []Settlement
+	var settlements []Settlement
 	for i := range list {
 		e := &list[i]
 		if e.Outcome == 0 || e.givenUp || e.id == "" {
 			continue
 		}
-		told = append(told, Settlement{
+		settlements = append(settlements, Settlement{
 			CtxId: e.id, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
 			Status: e.Status, Attempt: e.Record.Attempt,
 		})
 		if e.notes == nil {
 			continue
 		}
-		told[len(told)-1].Failed = e.notes.failed
+		settlements[len(settlements)-1].Failed = e.notes.failed
 		for _, one := range e.notes.inline {
 			one.Caller = e.id
-			told = append(told, one)
+			settlements = append(settlements, one)
 		}
 	}
-	if len(told) == 0 {
-		return nil
+	if len(settlements) == 0 {
+		return false, nil
 	}
+	return true, ls.each("Settling", func(l SettlementListener) { l.Settling(settlements) })
+}
+
+// stored tells them that the batch is stored.
+func (ls settlementListeners) stored() error { return ls.each("Settled", SettlementListener.Settled) }
+
+// each calls a method of each. An error says that one has panicked.
+func (ls settlementListeners) each(method string, call func(SettlementListener)) error {
 	for _, l := range ls {
-		if err := guard.Protect(func() error { l.Settling(told); return nil }); err != nil {
-			return fmt.Errorf("%T: Settling: %w", l, err)
+		if err := guard.Protect(func() error { call(l); return nil }); err != nil {
+			return fmt.Errorf("%T: %s: %w", l, method, err)
 		}
 	}
 	return nil

@@ -24,7 +24,9 @@ type settlements struct {
 	keys  map[tegenaria.Key]int
 	ids   map[string]int
 	calls map[string]string // the caller of an inline request
-	fails bool
+	fails string            // the method that panics
+
+	told, settled int // calls
 }
 
 func newSettlements() *settlements {
@@ -36,11 +38,12 @@ func (s *settlements) GetPriority() int { return 0 }
 func (s *settlements) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error { return nil }
 
 func (s *settlements) Settling(list []tegenaria.Settlement) {
-	if s.fails {
+	if s.fails == "Settling" {
 		panic("broken")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.told++
 	for _, one := range list {
 		s.ids[one.CtxId]++
 		if one.Caller == "" {
@@ -94,6 +97,9 @@ func TestSettlements(t *testing.T) {
 		if !slices.Equal(told.lines, want) {
 			t.Errorf("told\n%s\nwant\n%s", strings.Join(told.lines, "\n"), strings.Join(want, "\n"))
 		}
+		if told.told == 0 || told.settled != told.told {
+			t.Errorf("told %d times, settled %d", told.told, told.settled)
+		}
 		if int(stats.Settled) != len(want) || len(told.ids) != len(want) || len(told.keys) != len(want)-2 || len(told.calls) != 2 {
 			t.Errorf("%d settled, %d CtxIds, %d keys, calls %v", stats.Settled, len(told.ids), len(told.keys), told.calls)
 		}
@@ -105,14 +111,51 @@ func TestSettlements(t *testing.T) {
 	})
 }
 
+func (s *settlements) Settled() {
+	if s.fails == "Settled" {
+		panic("broken")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled++; s.settled != s.told {
+		s.lines = append(s.lines, "Settled without Settling")
+	}
+}
+
 // A listener that panics ends the run, as a committer does.
 func TestSettlementListenerPanics(t *testing.T) {
+	for _, method := range []string{"Settling", "Settled"} {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page())
+		told := newSettlements()
+		told.fails = method
+		err := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(told)).Run(context.Background(), "test")
+		if err == nil || !strings.Contains(err.Error(), "*tegenaria_test.settlements: "+method) {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// failingPipeline is a committer that cannot make anything durable.
+type failingPipeline struct{ enginetest.PipelineFunc }
+
+func (failingPipeline) CommitKey() string                     { return "failing" }
+func (failingPipeline) Restore(context.Context, []byte) error { return nil }
+func (failingPipeline) Discard(string)                        {}
+
+func (failingPipeline) Prepare(_ context.Context, ids []string) ([]byte, error) {
+	if len(ids) > 0 {
+		return nil, errors.New("no disk")
+	}
+	return nil, nil
+}
+
+// Where storing fails, a listener is not told that its requests are settled.
+func TestSettledIsToldOfWhatIsStored(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page())
 	told := newSettlements()
-	told.fails = true
-	err := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(told)).Run(context.Background(), "test")
-	if err == nil || !strings.Contains(err.Error(), "*tegenaria_test.settlements: Settling") {
-		t.Errorf("Run: %v", err)
+	err := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(told, failingPipeline{})).Run(context.Background(), "test")
+	if err == nil || told.told != 1 || told.settled != 0 {
+		t.Errorf("Run: %v; told %d times, settled %d", err, told.told, told.settled)
 	}
 }
 

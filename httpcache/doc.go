@@ -19,7 +19,8 @@
 //	Download  the site is asked, by Refresh and RFC9111 with the validators of the stored page; what comes is written, and seen
 //	          by nobody
 //	Settling  the engine says how the request has ended
-//	Prepare   the page becomes visible, or is thrown away
+//	Prepare   the page is thrown away if its request has not ended well
+//	Settled   the page becomes visible
 //
 // # Whose page it is
 //

@@ -33,6 +33,7 @@ type layer struct {
 	used    map[uint64]struct{}              // the entries that have answered in this run
 	staged  map[string][]staged              // by the CtxId of the attempt
 	settled map[string]*tegenaria.Settlement // of the batch that is about to be prepared
+	next    []staged                         // of the batch that was prepared: visible when it is stored
 }
 
 // staged is what an attempt has brought, and nobody sees before its request settles: a page, or the newer header of one.
@@ -407,15 +408,17 @@ func (l *layer) Settling(settlements []tegenaria.Settlement) {
 	}
 }
 
-// Prepare is part of tegenaria.Committer: the pages of requests that have ended well become visible.
+// Prepare is part of tegenaria.Committer. The pages of requests that have ended well become visible when the batch is stored, not
+// here: a crawl that is killed between would find pages in the cache whose requests run again, and which neither a web archive nor
+// anything else below this layer has kept.
 func (l *layer) Prepare(_ context.Context, ids []string) ([]byte, error) {
-	var visible []staged
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, id := range ids {
 		how := l.settled[id]
 		for _, s := range l.staged[id] {
 			if how != nil && keeps(how, s.status) {
-				visible = append(visible, s)
+				l.next = append(l.next, s)
 			} else if s.page != nil {
 				defer s.page.Discard()
 			}
@@ -423,9 +426,16 @@ func (l *layer) Prepare(_ context.Context, ids []string) ([]byte, error) {
 		delete(l.staged, id)
 	}
 	l.settled = nil
+	return nil, nil
+}
+
+// Settled is part of tegenaria.SettlementListener: pages become visible.
+func (l *layer) Settled() {
+	l.mu.Lock()
+	visible := l.next
+	l.next = nil
 	l.mu.Unlock()
 	l.commit(visible)
-	return nil, nil
 }
 
 // keeps reports whether the page of a request that has ended so is stored, see the package comment. A page whose status is an error
@@ -454,14 +464,21 @@ func (l *layer) Discard(id string) {
 	}
 }
 
-// Close throws away what is still staged.
+// Close throws away what is still staged, and what was prepared and not stored.
 func (l *layer) Close(context.Context, string) error {
 	l.mu.Lock()
+	next := l.next
+	l.next = nil
 	ids := make([]string, 0, len(l.staged))
 	for id := range l.staged {
 		ids = append(ids, id)
 	}
 	l.mu.Unlock()
+	for _, s := range next {
+		if s.page != nil {
+			s.page.Discard()
+		}
+	}
 	for _, id := range ids {
 		l.Discard(id)
 	}

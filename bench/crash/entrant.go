@@ -18,6 +18,7 @@ type entrant struct {
 	items string   // the name of its file; "postgres:" is a database
 	needs []string // programs without which it cannot be tried
 
+	parts    bool // all parts are switched on together: the site is for members
 	database bool // it needs one, whether for its items or for its queue
 	workers  int  // of a cluster, the first of which the faults befall; 0: it is one program
 }
@@ -30,12 +31,15 @@ func entrants() []*entrant {
 	memory := &contestant.Contestant{Name: "ours-memory", Module: ".", Pkg: "./ours/simplest", Groups: []string{"ours"}}
 	workers := ours("ours-cluster")
 	workers.Pkg = "./crash/cluster"
+	everything := ours("ours-everything")
+	everything.Pkg = "./crash/everything"
 	list := []*entrant{
 		{Contestant: ours("ours-jsonl"), items: "items.jsonl"},
 		{Contestant: ours("ours-csv"), items: "items.csv"},
 		{Contestant: ours("ours-sqlite"), items: "items.db", needs: []string{"sqlite3"}},
 		{Contestant: ours("ours-postgres"), items: "postgres:", needs: []string{"psql"}, database: true},
 		{Contestant: workers, items: "items.jsonl", needs: []string{"psql"}, database: true, workers: 2},
+		{Contestant: everything, items: "items.jsonl", parts: true},
 		{Contestant: memory, items: "items.jsonl"},
 	}
 	for _, c := range contestant.All {

@@ -61,13 +61,17 @@ func crash(ctx context.Context, programs string, database *pgtest.Server, e *ent
 	var mu sync.Mutex
 	var troubles error
 	s, err := newScene(ctx, e, database, seed, func(s *scene) http.Handler {
+		var whole http.Handler = s.pages
+		if e.parts {
+			whole = members(s, whole)
+		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if loop.Count() && more != nil && more.come != nil { // before the answer
 				mu.Lock()
 				troubles = errors.Join(troubles, more.come())
 				mu.Unlock()
 			}
-			s.pages.ServeHTTP(w, r)
+			whole.ServeHTTP(w, r)
 		})
 	})
 	if err != nil {
@@ -149,7 +153,9 @@ func crash(ctx context.Context, programs string, database *pgtest.Server, e *ent
 	for worker := range max(e.workers, 1) {
 		lines = append(lines, readItems(s.files(e, worker+1).Items, s.env)...)
 	}
-	r.Verdict, err = site.JudgeItems(s.plan, s.pages.Log(), bytes.NewReader(lines))
+	if r.Verdict, err = site.JudgeItems(s.plan, s.pages.Log(), bytes.NewReader(lines)); err == nil && e.parts {
+		err = s.judgeParts(lines, &r)
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	return r, errors.Join(err, troubles)

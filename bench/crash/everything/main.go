@@ -1,0 +1,117 @@
+//go:build unix
+
+// Command everything is a durable crawl of ours with all parts switched on together: the standard middlewares, a login by a form, a
+// sitemap, pictures of the items, a web archive, an HTTP cache and an output. Everything lies beside the output of -out.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/bench/job"
+	"github.com/tegenaria/tegenaria/bench/ours"
+	"github.com/tegenaria/tegenaria/bench/site"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/httpcache"
+	"github.com/tegenaria/tegenaria/media"
+	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/sitemap"
+	"github.com/tegenaria/tegenaria/warc"
+)
+
+func main() { job.Main(run) }
+
+// product is an item with its picture.
+type product struct {
+	site.Item
+	Image   string       `json:"image" media:"image,into=Picture,required"`
+	Picture media.Result `json:"picture"`
+}
+
+func run(j job.Job) (err error) {
+	options, err := ours.Options(j)
+	if err != nil {
+		return err
+	}
+	queue, err := disk.Open(j.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, queue.Close()) }()
+	folder := filepath.Dir(j.Out)
+	pages, err := httpcache.Open(filepath.Join(folder, "pages"), httpcache.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	archive, err := warc.Create(filepath.Join(folder, "archive-{part}.warc.gz"), warc.Options{})
+	if err != nil {
+		return err
+	}
+	engine := tegenaria.NewSpiderEngine(append(options,
+		tegenaria.EngineWithCache(queue),
+		tegenaria.EngineWithSignals(),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpiderOf("race", tegenaria.Handle(parse),
+			tegenaria.NewRequest(j.URL+"login/", tegenaria.GET, nil, tegenaria.RequestWithParserName("login")))),
+		tegenaria.EngineWithMiddlewares(middleware.Standard()...),
+		tegenaria.EngineWithDownloaderLayers(pages.Layer, archive.Layer),
+		tegenaria.EngineWithPipelines(media.New(media.Options{Dir: filepath.Join(folder, "pictures"), Images: true}), feed.JSONL(j.Out)))...)
+	engine.RegisterParser("login", tegenaria.Handle(login))
+	engine.RegisterParser("list", tegenaria.Handle(list))
+	return engine.Run(context.Background(), "race")
+}
+
+// login sends the form, and then asks for what members alone can see.
+func login(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	form, err := page.Form("form[method=post]")
+	if err != nil {
+		return err
+	}
+	form.Set("user", "spider")
+	form.Set("password", "web")
+	request, err := form.Request()
+	if err != nil {
+		return err
+	}
+	answer, err := out.Fetch(request)
+	if err != nil {
+		return err
+	}
+	if answer.CSS("input[name=password]").Len() > 0 {
+		return tegenaria.CloseSpider("the login was refused")
+	}
+	return errors.Join(
+		out.Follow("/"),
+		out.Follow("/sitemap.xml", tegenaria.RequestWithParserName("list")))
+}
+
+// list is the parser of the sitemap.
+func list(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	for entry, err := range sitemap.Parse(bytes.NewReader(page.Bytes()), page.URL) {
+		if err == nil {
+			err = out.Follow(entry.URL)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse is the parser of the other pages.
+func parse(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	if page.CSS("input[name=password]").Len() > 0 {
+		return fmt.Errorf("%s is the form of the login", page.URL)
+	}
+	if it, ok := ours.Item(page); ok {
+		if err := out.Item(product{Item: it, Image: "/pictures/" + it.SKU + ".png"}); err != nil {
+			return err
+		}
+	}
+	return out.FollowLinks()
+}
