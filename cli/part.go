@@ -9,8 +9,8 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// Part adds to a command what not every program wants to link: formats of outputs, services beside a crawl. Parts stand in packages
-// below this one. A Part serves one command at a time; its methods are called in this order.
+// Part adds to a command what not every program wants to link: formats of outputs, services beside a crawl. The command tegenaria has one,
+// for crawls of URLs. A Part serves one command at a time; its methods are called in this order.
 type Part interface {
 	// Flags adds flags to the command crawl. It is called for each run of an App, whatever the command, and sets the flags' defaults.
 	Flags(flags *pflag.FlagSet)

@@ -35,7 +35,10 @@ func TestReference(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("# The commands\n\nEvery program with [package cli](guides/command.md) has these commands; here it is one with a single spider, books. " +
-		"This page is made of their help, by a test.\n")
+		"This page is made of their help, by a test.\n\n" +
+		"The command tegenaria has two things more, which other programs do without to stay small: `crawl URL --render never|auto|always` has " +
+		"[Chromium make pages](guides/browser.md#render-only-what-needs-it), and its outputs may end in `.parquet` and `.db`, " +
+		"a database of SQLite with the table `pages`. In the folder of a project it becomes the program of that project, which has neither.\n")
 	var tell func(command string)
 	tell = func(command string) {
 		text := help(command)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		"app":   func() { newApp(os.Getenv("SITE")).Main() },
 		"plain": func() { cli.Main(quotes(os.Getenv("SITE"))) },
 		"store": func() { store(os.Getenv("SITE")).Main() },
-		// That of cmd/tegenaria.
+		// That of cmd/tegenaria, without its part.
 		"tegenaria": func() { cli.Main() },
 		"terminal":  onTerminal,
 	})

@@ -20,6 +20,7 @@ var inFlags = strings.NewReplacer(
 	"or keep the queue on disk with cache/disk", "or keep the queue on disk with --job DIR",
 	"choose another directory, or start it over with disk.Fresh", "name another directory, or remove this one",
 	"with spidertest.Parse, or give the engine EngineWithEmptyOK", "with the command parse, or give EngineWithEmptyOK",
+	"remove the file, or choose Append or Overwrite", "remove the file, or overwrite it with -O",
 	"Politeness.PerSlot, Delay", "Politeness.PerSlot, Politeness.Delay",
 	"Politeness.Delay or AutoThrottle", "Politeness.Delay or Politeness.AutoThrottle",
 )

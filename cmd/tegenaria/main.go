@@ -10,15 +10,11 @@
 // docs/command.md lists them.
 package main
 
-import (
-	"os"
-
-	"github.com/tegenaria/tegenaria/cli"
-)
+import "os"
 
 func main() {
 	if code, done := become(os.Args, os.Stderr); done {
 		os.Exit(code)
 	}
-	cli.Main()
+	app().Main()
 }

@@ -138,7 +138,7 @@ var heavyModules = map[string][]string{
 	"github.com/abadojack/whatlanggo":          {"content/language"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"pipeline/schema"},
 	"github.com/cockroachdb/pebble/v2":         {"cache/disk", "internal/privatefs", "httpcache/internal/store"},
-	"github.com/spf13/cobra":                   {"cli"},
+	"github.com/spf13/cobra":                   {"cli", "cmd/tegenaria"},
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},
 	"github.com/goccy/go-yaml":                 {"cli"},

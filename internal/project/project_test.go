@@ -67,6 +67,24 @@ func TestNeeded(t *testing.T) {
 	same(t, "needed.txt", []byte(strings.Join(list, "\n")+"\n"))
 }
 
+// TestLinks fails if the program of a new project links what the command tegenaria alone has: it would be larger, and its modules would have to
+// be installed with it.
+func TestLinks(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if templates := "github.com/tegenaria/tegenaria/internal/project/list"; !slices.Contains(linked, templates) {
+		t.Fatalf("%s is not among %d packages", templates, len(linked))
+	}
+	for _, name := range []string{"browser", "feed/parquet", "feed/sqlite"} {
+		if slices.Contains(linked, "github.com/tegenaria/tegenaria/"+name) {
+			t.Errorf("a project links package %s", name)
+		}
+	}
+}
+
 // modules returns the paths of the modules that packages are compiled of, but for our own.
 func modules(t *testing.T, system, cgo string, packages ...string) []string {
 	t.Helper()
