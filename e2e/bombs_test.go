@@ -28,7 +28,7 @@ type bombStep struct {
 
 // bombRun is a crawl of bombs, one step after the other, by a process that is measured.
 type bombRun struct {
-	crawl  bool                  // by sitecrawl, a process for each step; else by the child, one process for all
+	crawl  bool                  // by tegenaria crawl, a process for each step; else by the child, one process for all
 	env    []string              // of the process
 	limits string                // of the child, as JSON
 	group  *killtest.MemoryGroup // that the process belongs to
@@ -59,7 +59,7 @@ func (b bombRun) run(t *testing.T, steps []bombStep, each func(*bombReport)) {
 	left := server.steps
 	for len(left) > 0 {
 		if b.crawl {
-			each(b.sitecrawl(t, server, left[0]))
+			each(b.command(t, server, left[0]))
 			left = left[1:]
 			continue
 		}
@@ -67,20 +67,18 @@ func (b bombRun) run(t *testing.T, steps []bombStep, each func(*bombReport)) {
 	}
 }
 
-// sitecrawl has the example crawl a step.
-func (b bombRun) sitecrawl(t *testing.T, server *bombServer, step hostedStep) *bombReport {
+// command has tegenaria crawl a step.
+func (b bombRun) command(t *testing.T, server *bombServer, step hostedStep) *bombReport {
 	r := &bombReport{step: step.name, ends: make(map[string]int)}
 	dir := t.TempDir()
-	out, counts := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "summary.json")
-	args := []string{"-depth", "0", "-allow-private", "-timeout", "60s", "-out", out, "-summary", counts}
-	for _, url := range append(step.bombs(), step.goods...) {
-		args = append(args, "-url", url)
-	}
+	out, counts := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "result.json")
+	args := append([]string{"crawl", "--log-level", "error", "--depth", "0", "--allow-private", "--timeout", "60s", "-O", out, "--result", counts},
+		append(step.bombs(), step.goods...)...)
 	for _, kind := range step.kinds {
 		kind.packed()
 	}
 	begin := time.Now()
-	p := startMeasured(t, b.group, b.env, false, sitecrawl(t), args...)
+	p := startMeasured(t, b.group, b.env, false, command(t), args...)
 	code, says := p.wait(bombTime)
 	r.took = time.Since(begin)
 	r.peak, _ = p.memory()
@@ -244,7 +242,7 @@ func chosenBombs(t *testing.T, flag string) (kinds []bombKind) {
 	return kinds
 }
 
-// pages returns the kinds that sitecrawl reads: it reads pages alone.
+// pages returns the kinds that tegenaria crawl reads: it reads pages alone.
 func onlyPages(kinds []bombKind) (left []bombKind) {
 	for _, kind := range kinds {
 		if strings.HasPrefix(kind.media, "text/html") && !kind.query {
@@ -297,7 +295,7 @@ const (
 )
 
 // TestBombs is the whole table, which it logs: each kind alone; six of each that made a process
-// take most before there were bounds; and all kinds by sixes, by the child and by sitecrawl. It fails if something that
+// take most before there were bounds; and all kinds by sixes, by the child and by tegenaria crawl. It fails if something that
 // is made of a page has no bound, or if large pages do not wait for each other.
 func TestBombs(t *testing.T) {
 	if *bombsFlag == "" {
@@ -320,7 +318,7 @@ func TestBombs(t *testing.T) {
 	// In a process of their own: the trap guard knows more than 1,500 good pages that are so alike for a trap.
 	t.Run("six queries of one kind", func(t *testing.T) { bombRun{}.run(t, eachTimes(queried, 6), bar(mostOfSix)) })
 	t.Run("six kinds", func(t *testing.T) { bombRun{}.run(t, sixes(kinds), bar(mostOfSix)) })
-	t.Run("sitecrawl", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar(mostOfSix)) })
+	t.Run("command", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar(mostOfSix)) })
 }
 
 // split parts the kinds that are read from those that are queried.

@@ -66,8 +66,8 @@ func TestInterrupt(t *testing.T) {
 				}
 			})
 			dir := t.TempDir()
-			out, counts := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "summary.json")
-			cmd := start(t, sitecrawl(t), "-url", site.URL+"/", "-out", out, "-summary", counts)
+			out, counts := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "result.json")
+			cmd := start(t, command(t), "crawl", site.URL+"/", "--log-level", "error", "-O", out, "--result", counts)
 			select {
 			case <-reached:
 			case <-t.Context().Done():
@@ -79,7 +79,7 @@ func TestInterrupt(t *testing.T) {
 				}
 			}
 			r := wait(t, cmd)
-			if r.code != 3 || r.stdout != "" || r.stderr != "sitecrawl: stopped before the end: stopped\n" {
+			if r.code != 3 || r.stdout != "" || !strings.HasPrefix(r.stderr, "tegenaria: interrupted: what waited in memory is lost") || strings.Count(r.stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 			}
 			lines := pages(t, readFile(t, out))

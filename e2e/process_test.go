@@ -50,18 +50,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var buildSitecrawl = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(programs, "sitecrawl")
-	if out, err := exec.Command("go", "-C", "..", "build", "-o", program, "./examples/sitecrawl").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building sitecrawl: %w\n%s", err, out)
+var buildCommand = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "tegenaria")
+	if out, err := exec.Command("go", "-C", "..", "build", "-o", program, "./cmd/tegenaria").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building tegenaria: %w\n%s", err, out)
 	}
 	return program, nil
 })
 
-// sitecrawl returns the path of the program.
-func sitecrawl(t *testing.T) string {
+// command returns the path of the command tegenaria.
+func command(t *testing.T) string {
 	t.Helper()
-	program, err := buildSitecrawl()
+	program, err := buildCommand()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +154,7 @@ func (s *fileServer) take(t *testing.T) (asked []string) {
 	return asked
 }
 
-// page is a line of sitecrawl and of the witness, which also has lines without FinalURL, of what was not
-// fetched.
+// page is a line of tegenaria crawl URL and of the witness, which also has lines without FinalURL, of what was not fetched.
 type page struct {
 	URL      string `json:"url"`
 	FinalURL string `json:"final_url"`
@@ -194,15 +193,18 @@ type stats struct {
 	}
 }
 
-func summary(t *testing.T, path string) (s stats) {
+// summary reads the summary in a file of tegenaria crawl --result.
+func summary(t *testing.T, path string) stats {
 	t.Helper()
+	var result struct{ Summary stats }
 	text, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(text, &s)
+		err = json.Unmarshal(text, &result)
 	}
 	if err != nil {
 		t.Fatalf("summary: %v", err)
 	}
+	s := result.Summary
 	if c := s.Stats; c.Discovered == 0 || c.Discovered != c.Settled+c.Pending+c.Delayed+c.InFlight {
 		t.Errorf("the summary loses requests: %+v", c)
 	}

@@ -3,8 +3,8 @@ e2e. It uses nothing of this repository and nothing but the standard library.
 
     walk.py URL
 
-The lines have url, final_url, status, depth, title, words and links as examples/sitecrawl defines
-them, in the order of the walk. Only the host of the URL is asked, one request at a time. URLs that
+The lines have url, final_url, status, depth, title, words and links as tegenaria crawl URL
+writes them, in the order of the walk. Only the host of the URL is asked, one request at a time. URLs that
 answered with an error have a line with url, status and depth alone, and redirects have one too.
 """
 
