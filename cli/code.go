@@ -13,6 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/setting"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // The exit codes.
@@ -99,6 +100,10 @@ func meant(name string, names []string) string {
 
 // flagError adds to an error about a flag what was meant.
 func (c *call) flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && strings.Contains(invalid.GetValue(), "@") { // it may be a URL with a password
+		return usagef("invalid argument %q for --%s; %s -h lists the flags", urlx.Redact(invalid.GetValue()), invalid.GetFlag().Name, cmd.CommandPath())
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) == 1 {
 		return usagef("%w; %s -h lists the flags", err, cmd.CommandPath())

@@ -19,7 +19,7 @@ import (
 	"github.com/tegenaria/tegenaria/spiders"
 )
 
-// siteFlags are the flags of crawl for URLs, by the names that examples/sitecrawl has for them.
+// siteFlags are the flags of crawl for URLs.
 type siteFlags struct {
 	depth, perHost, hostPages            int
 	domains, agent                       string
@@ -125,9 +125,13 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 	wrong(site.delay < 0, "--delay is %s; it must not be negative", site.delay)
 	wrong(site.timeout <= 0, "--timeout is %s; it must be more than 0", site.timeout)
 	wrong(cmd.Flags().Changed("domains") && strings.Trim(site.domains, " ,") == "", "--domains names no host")
-	auth, err := loginsOf(raw, site.auth)
+	wrong(strings.Contains(site.domains, "@"), "--domains is no list of hosts; write them without user and password")
+	auth, unused, err := loginsOf(raw, site.auth)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return &usageError{err}
+	}
+	for _, origin := range unused {
+		fmt.Fprintf(c.err, "%s: --auth: no URL is at %s, the only place where its login is used\n", c.name, printable(origin))
 	}
 	f.flags = append(f.flags, site.entries(cmd.Flags())...)
 	c.flags = maps.Clone(siteWords)
@@ -156,8 +160,9 @@ func siteMiddlewares() []tegenaria.MiddlewaresInterface {
 	})
 }
 
-// loginsOf gathers the logins of URLs and of --auth, by origin; nil if there are none. No error repeats what may be a password.
-func loginsOf(urls, auth []string) (*middleware.BasicAuth, error) {
+// loginsOf gathers the logins of URLs and of --auth, by origin; nil if there are none. unused are the origins of --auth that no URL is at.
+// No error repeats what may be a password.
+func loginsOf(urls, auth []string) (logins *middleware.BasicAuth, unused []string, err error) {
 	known := make(map[string]middleware.Credentials)
 	var errs []error
 	add := func(origin string, c middleware.Credentials) {
@@ -176,9 +181,8 @@ func loginsOf(urls, auth []string) (*middleware.BasicAuth, error) {
 	for i, text := range auth {
 		entries[i] = entry{path: []string{"auth"}, text: text, where: "--auth"}
 	}
-	entries, err := fromFiles(entries, ".", false)
-	if err != nil {
-		return nil, err
+	if entries, err = fromFiles(entries, ".", false); err != nil {
+		return nil, nil, err
 	}
 	for _, e := range entries {
 		origin, login, ok := strings.Cut(e.text, "=")
@@ -187,10 +191,15 @@ func loginsOf(urls, auth []string) (*middleware.BasicAuth, error) {
 			errs = append(errs, errors.New("--auth: write it as https://host=user:password or http://host:port=user:password"))
 			continue
 		}
-		add(urlx.Origin(origin), middleware.Credentials{User: user, Password: password})
+		origin = urlx.Origin(origin)
+		add(origin, middleware.Credentials{User: user, Password: password})
+		if !slices.ContainsFunc(urls, func(raw string) bool { return urlx.Origin(raw) == origin }) {
+			unused = append(unused, origin)
+		}
 	}
 	if err := errors.Join(errs...); err != nil || len(known) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return middleware.NewBasicAuth(known)
+	logins, err = middleware.NewBasicAuth(known)
+	return logins, unused, err
 }

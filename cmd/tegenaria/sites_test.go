@@ -2,19 +2,25 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"database/sql"
+	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	_ "modernc.org/sqlite"
 
@@ -34,11 +40,62 @@ func crawl(t *testing.T, a *cli.App, args ...string) (code int, stdout, stderr s
 	return code, out.String(), err.String()
 }
 
-// readPages reads the pages of a file with a reader of its format that is not ours.
+// readPages reads the pages of a file with a reader of its format.
 func readPages(t *testing.T, path string) (pages []spiders.SitePage) {
 	t.Helper()
-	var err error
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := path
 	switch filepath.Ext(path) {
+	case ".gz":
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+			data, err = io.ReadAll(z)
+		}
+		name = strings.TrimSuffix(path, ".gz")
+	case ".zst":
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(nil); err == nil {
+			data, err = z.DecodeAll(data, nil)
+			z.Close()
+		}
+		name = strings.TrimSuffix(path, ".zst")
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	switch filepath.Ext(name) {
+	case ".json":
+		err = json.Unmarshal(data, &pages)
+	case ".csv":
+		var rows [][]string
+		if rows, err = csv.NewReader(bytes.NewReader(data)).ReadAll(); err != nil {
+			break
+		}
+		for _, row := range rows[1:] {
+			field := func(name string) string { return row[slices.Index(rows[0], name)] }
+			number := func(name string) int { n, _ := strconv.Atoi(field(name)); return n }
+			pages = append(pages, spiders.SitePage{URL: field("url"), FinalURL: field("final_url"), Status: number("status"), Depth: number("depth"),
+				Title: field("title"), Words: number("words"), Links: number("links")})
+		}
+	case ".xml":
+		var list struct {
+			Items []struct {
+				URL      string `xml:"url"`
+				FinalURL string `xml:"final_url"`
+				Status   int    `xml:"status"`
+				Depth    int    `xml:"depth"`
+				Title    string `xml:"title"`
+				Words    int    `xml:"words"`
+				Links    int    `xml:"links"`
+			} `xml:"item"`
+		}
+		err = xml.Unmarshal(data, &list)
+		for _, one := range list.Items {
+			pages = append(pages, spiders.SitePage(one))
+		}
 	case ".parquet":
 		type row struct {
 			URL      string `parquet:"url"`
@@ -50,7 +107,7 @@ func readPages(t *testing.T, path string) (pages []spiders.SitePage) {
 			Links    int    `parquet:"links"`
 		}
 		var rows []row
-		rows, err = parquet.ReadFile[row](path)
+		rows, err = parquet.Read[row](bytes.NewReader(data), int64(len(data)))
 		for _, one := range rows {
 			pages = append(pages, spiders.SitePage(one))
 		}
@@ -74,12 +131,10 @@ func readPages(t *testing.T, path string) (pages []spiders.SitePage) {
 		}
 		err = rows.Err()
 	default:
-		var text []byte
-		text, err = os.ReadFile(path)
-		for line := range bytes.Lines(text) {
+		for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
 			var p spiders.SitePage
-			if err := json.Unmarshal(line, &p); err != nil {
-				t.Fatalf("%s: %v", line, err)
+			if err = d.Decode(&p); err != nil {
+				break
 			}
 			pages = append(pages, p)
 		}
@@ -90,47 +145,45 @@ func readPages(t *testing.T, path string) (pages []spiders.SitePage) {
 	return pages
 }
 
-// Parquet files and databases have the pages that lines of JSON have, also when a crawl writes over the file of an earlier one.
+// Each ending has the same pages, with the same fields, also when a crawl writes over the file of an earlier one.
 func TestFormats(t *testing.T) {
 	site := demosite.MustStart()
 	defer site.Close()
 	dir := t.TempDir()
 	flags := []string{site.URL() + "/quotes/", "--depth", "1"}
-	names := []string{"pages.jsonl", "pages.parquet", "pages.db"}
+	endings := []string{".jsonl", ".jsonl.gz", ".json", ".json.zst", ".csv", ".csv.gz", ".xml", ".xml.zst", ".parquet", ".db"}
+	args := slices.Clone(flags)
+	for _, ending := range endings {
+		args = append(args, "-O", filepath.Join(dir, "pages"+ending))
+	}
 	for range 2 {
-		args := flags
-		for _, name := range names {
-			args = append(args, "-O", filepath.Join(dir, name))
-		}
 		if code, _, stderr := crawl(t, app(), args...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
-	byURL := func(name string) map[string]spiders.SitePage {
-		pages := make(map[string]spiders.SitePage)
-		for _, p := range readPages(t, filepath.Join(dir, name)) {
-			if _, twice := pages[p.URL]; twice {
-				t.Errorf("%s has %s twice", name, p.URL)
+	var want map[string]spiders.SitePage
+	for _, ending := range endings {
+		got := make(map[string]spiders.SitePage)
+		for _, p := range readPages(t, filepath.Join(dir, "pages"+ending)) {
+			if _, twice := got[p.URL]; twice {
+				t.Errorf("%s has %s twice", ending, p.URL)
 			}
-			pages[p.URL] = p
+			got[p.URL] = p
 		}
-		return pages
-	}
-	want := byURL(names[0])
-	if len(want) < 10 {
-		t.Fatalf("%d pages", len(want))
-	}
-	for _, name := range names[1:] {
-		if got := byURL(name); !maps.Equal(got, want) {
-			t.Errorf("%s has %d pages, want %d:\n%+v\n%+v", name, len(got), len(want), got, want)
+		if want == nil {
+			if want = got; len(want) < 10 {
+				t.Fatalf("%d pages", len(want))
+			}
+		} else if !maps.Equal(got, want) {
+			t.Errorf("%s has %d pages, want %d:\n%+v\n%+v", ending, len(got), len(want), got, want)
 		}
 	}
 
-	code, _, stderr := crawl(t, app(), append(flags, "-o", filepath.Join(dir, "pages.parquet"))...)
+	code, _, stderr := crawl(t, app(), append(slices.Clone(flags), "-o", filepath.Join(dir, "pages.parquet"))...)
 	if code != 1 || !strings.Contains(stderr, "remove the file, or overwrite it with -O\n") {
 		t.Errorf("-o on a Parquet file: exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := crawl(t, app(), append(flags, "-o", filepath.Join(dir, "pages.db"))...); code != 0 {
+	if code, _, stderr := crawl(t, app(), append(slices.Clone(flags), "-o", filepath.Join(dir, "pages.db"))...); code != 0 {
 		t.Errorf("-o on a database: exit code %d: %s", code, stderr)
 	}
 	if got := len(readPages(t, filepath.Join(dir, "pages.db"))); got != 2*len(want) {

@@ -3,7 +3,7 @@
 //	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -worker one -url https://go.dev/doc/ -out one.jsonl
 //	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -worker two -url https://go.dev/doc/ -out two.jsonl
 //
-// Each has hosts of its own, and a file of its own with a line for each page, as examples/sitecrawl writes it. Start and stop them at any
+// Each has hosts of its own, and a file of its own with a line for each page, as tegenaria crawl URL writes it. Start and stop them at any
 // time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing is left to do. If the
 // database is away they go on when it is back. A program that has died is started again with the same -worker, -dir and -out: it cuts its file to
 // the pages that nobody else has fetched again.

@@ -1,10 +1,11 @@
-package main
+package cli_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,14 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/examples/demosite"
-	"github.com/tegenaria/tegenaria/spidertest"
+	"github.com/tegenaria/tegenaria/cli"
+	"github.com/tegenaria/tegenaria/spiders"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // site is a server that remembers what it was asked.
 type site struct {
@@ -73,27 +69,28 @@ func (s *site) asked() string {
 	return strings.Join(slices.Sorted(slices.Values(s.log)), " ")
 }
 
-// result is what a run left behind.
-type result struct {
+// siteResult is what a crawl of URLs left behind.
+type siteResult struct {
 	code    int
-	lines   map[string]page // by URL without the server's address
+	lines   map[string]spiders.SitePage // by URL without the server's address
 	stderr  string
-	summary tegenaria.Summary
+	reasons map[string]int64
 }
 
-// start runs sitecrawl on a server, with the seed / unless the flags name another.
-func start(t *testing.T, base string, flags ...string) result {
+// crawlSite runs the command crawl on a server, with the seed / unless there are URLs among the arguments.
+func crawlSite(t *testing.T, base string, args ...string) siteResult {
 	t.Helper()
 	dir := t.TempDir()
-	out, summary := filepath.Join(dir, "out"), filepath.Join(dir, "summary")
+	out, result := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "result.json")
 	if err := os.WriteFile(out, []byte("of an earlier crawl, longer than\nany that follows\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(flags, "-url") {
-		flags = append(flags, "-url", base+"/")
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "http") }) {
+		args = append(args, base+"/")
 	}
 	var stdout, stderr bytes.Buffer
-	r := result{code: run(append(flags, "-out", out, "-summary", summary), &stdout, &stderr), stderr: stderr.String()}
+	args = append([]string{"crawl", "--log-level", "error", "-O", out, "--result", result}, args...)
+	r := siteResult{code: cli.New().Run(t.Context(), args, nil, &stdout, &stderr), stderr: stderr.String()}
 	if stdout.Len() > 0 {
 		t.Errorf("stdout: %s", &stdout)
 	}
@@ -103,30 +100,30 @@ func start(t *testing.T, base string, flags ...string) result {
 	}
 	r.lines = readLines(t, base, text)
 	var counts struct {
-		Stats struct {
-			Outcomes, Reasons map[string]int64
-			ItemScraped       int64 `json:"item_scraped"`
+		Summary struct {
+			Stats struct {
+				Outcomes, Reasons map[string]int64
+				ItemScraped       int64 `json:"item_scraped"`
+			}
 		}
 	}
-	text, err = os.ReadFile(summary)
+	text, err = os.ReadFile(result)
 	if err = errors.Join(err, json.Unmarshal(text, &counts)); err != nil {
-		t.Fatalf("summary: %v", err)
+		t.Fatalf("result: %v", err)
 	}
-	if got := counts.Stats.ItemScraped; got != int64(len(r.lines)) {
-		t.Errorf("the summary counts %d items, there are %d lines", got, len(r.lines))
+	stats := counts.Summary.Stats
+	if n := int64(len(r.lines)); stats.ItemScraped != n || stats.Outcomes["fetched"] != n {
+		t.Errorf("the summary counts %d items and %d fetched, there are %d lines", stats.ItemScraped, stats.Outcomes["fetched"], n)
 	}
-	if got := counts.Stats.Outcomes["fetched"]; got != int64(len(r.lines)) && !slices.Contains(flags, "-sitemaps") { // which have no lines
-		t.Errorf("the summary counts %d fetched, there are %d lines", got, len(r.lines))
-	}
-	r.summary.Stats.Reasons = counts.Stats.Reasons
+	r.reasons = stats.Reasons
 	return r
 }
 
-func readLines(t *testing.T, base string, text []byte) map[string]page {
+func readLines(t *testing.T, base string, text []byte) map[string]spiders.SitePage {
 	t.Helper()
-	lines := make(map[string]page)
+	lines := make(map[string]spiders.SitePage)
 	for line := range bytes.Lines(text) {
-		var p page
+		var p spiders.SitePage
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&p); err != nil {
@@ -142,7 +139,7 @@ func readLines(t *testing.T, base string, text []byte) map[string]page {
 }
 
 // depths prints the pages as "url depth", sorted.
-func (r result) depths() string {
+func (r siteResult) depths() string {
 	var all []string
 	for url, p := range r.lines {
 		all = append(all, fmt.Sprintf("%s:%d", url, p.Depth))
@@ -151,7 +148,8 @@ func (r result) depths() string {
 	return strings.Join(all, " ")
 }
 
-func TestLines(t *testing.T) {
+// There is a line for every page that was fetched, with what a reader sees of it.
+func TestSiteLines(t *testing.T) {
 	s := serve(t, map[string]string{
 		"/robots.txt": "text: User-agent: *\nDisallow: /private/\n",
 		"/": `<html><head><title> The
@@ -172,8 +170,8 @@ func TestLines(t *testing.T) {
 		"/refreshed": `<a href="/after">after</a>`,
 		"/after":     "one two<br>three",
 	})
-	r := start(t, s.URL)
-	want := map[string]page{
+	r := crawlSite(t, s.URL)
+	want := map[string]spiders.SitePage{
 		"/":          {FinalURL: "/", Title: "The <front> page", Words: 11, Links: 10},
 		"/b?x=1&y=2": {FinalURL: "/b?x=1&y=2", Depth: 1, Title: "Café", Words: 3},
 		"/doc.pdf":   {FinalURL: "/doc.pdf", Depth: 1},
@@ -189,20 +187,20 @@ func TestLines(t *testing.T) {
 			t.Errorf("%s\ngot  %+v\nwant %+v", url, got, p)
 		}
 	}
-	if len(r.lines) != len(want) || r.code != exitFinished || r.stderr != "" {
+	if len(r.lines) != len(want) || r.code != 0 || r.stderr != "" {
 		t.Errorf("exit code %d, stderr %q, lines for %s", r.code, r.stderr, r.depths())
 	}
 	if want := "/ /after /b?x=1&y=2 /below /doc.pdf /end /hop /known /missing /moved /refresh /refreshed /robots.txt"; s.asked() != want {
 		t.Errorf("the server was asked for\n%s\nwant\n%s", s.asked(), want)
 	}
 	for reason, n := range map[string]int64{"filtered: offsite": 1, "robots: forbidden": 1, "failed: status": 1} {
-		if r.summary.Stats.Reasons[reason] != n {
-			t.Errorf("reasons %v, want %q %d times", r.summary.Stats.Reasons, reason, n)
+		if r.reasons[reason] != n {
+			t.Errorf("reasons %v, want %q %d times", r.reasons, reason, n)
 		}
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestSiteBounds(t *testing.T) {
 	pages := map[string]string{
 		"/":        `<a href="/1">`,
 		"/1":       `<a href="/2">`,
@@ -223,36 +221,36 @@ func TestBounds(t *testing.T) {
 		lines string
 	}{
 		{"no limit", "", "/1:1 /2:2 /3:3 /:0"},
-		{"seeds alone", "-depth 0", "/:0"},
-		{"two levels", "-depth 2", "/1:1 /2:2 /:0"},
-		{"several seeds", "-depth 0 -url $/1 -url $/3 -url $/1#again", "/1:0 /3:0"},
-		{"a refresh keeps the depth", "-depth 0 -url $/refresh", "/refresh:0 /target:0"},
-		{"what follows it does not", "-depth 1 -url $/refresh", "/1:1 /refresh:0 /target:0"},
-		{"a page that reloads itself", "-url $/self", "/self:0"},
-		{"refreshes without end", "-depth 0 -url $/turns", "/t10:0 /t1:0 /t2:0 /t3:0 /t4:0 /t5:0 /t6:0 /t7:0 /t8:0 /t9:0 /turns:0"},
-		{"room enough", "-max-pages 4", "/1:1 /2:2 /3:3 /:0"},
-		{"no robots.txt", "-ignore-robots -depth 0", "/:0"},
+		{"seeds alone", "--depth 0", "/:0"},
+		{"two levels", "--depth 2", "/1:1 /2:2 /:0"},
+		{"several seeds", "--depth 0 $/1 $/3 $/1#again", "/1:0 /3:0"},
+		{"a refresh keeps the depth", "--depth 0 $/refresh", "/refresh:0 /target:0"},
+		{"what follows it does not", "--depth 1 $/refresh", "/1:1 /refresh:0 /target:0"},
+		{"a page that reloads itself", "$/self", "/self:0"},
+		{"refreshes without end", "--depth 0 $/turns", "/t10:0 /t1:0 /t2:0 /t3:0 /t4:0 /t5:0 /t6:0 /t7:0 /t8:0 /t9:0 /turns:0"},
+		{"room enough", "--limit pages=4", "/1:1 /2:2 /3:3 /:0"},
+		{"no robots.txt", "--ignore-robots --depth 0", "/:0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := start(t, s.URL, strings.Fields(strings.ReplaceAll(test.flags, "$", s.URL))...)
-			if r.depths() != test.lines || r.code != exitFinished || r.stderr != "" {
+			r := crawlSite(t, s.URL, strings.Fields(strings.ReplaceAll(test.flags, "$", s.URL))...)
+			if r.depths() != test.lines || r.code != 0 || r.stderr != "" {
 				t.Errorf("exit code %d, stderr %q, got %s, want %s", r.code, r.stderr, r.depths(), test.lines)
 			}
 		})
 	}
 	t.Run("too many pages", func(t *testing.T) {
-		r := start(t, s.URL, "-max-pages", "2")
-		if r.code != exitStopped || r.depths() != "/1:1 /:0" || r.stderr != "sitecrawl: stopped before the end: limit: pages\n" {
+		r := crawlSite(t, s.URL, "--limit", "pages=2")
+		if r.code != 3 || r.depths() != "/1:1 /:0" || r.stderr != "tegenaria: crawl stopped: limit: pages (with --stop-ok a limit is no failure)\n" {
 			t.Errorf("exit code %d, stderr %q, lines for %s", r.code, r.stderr, r.depths())
 		}
 	})
 }
 
-// A host without end is asked -host-pages times, and the crawl finishes.
+// A host without end is asked --host-pages times, and the crawl finishes.
 //
 // It fails if the flag does not set Politeness.MaxPages.
-func TestHostPages(t *testing.T) {
+func TestSiteHostPages(t *testing.T) {
 	var endless site
 	endless.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
@@ -266,15 +264,15 @@ func TestHostPages(t *testing.T) {
 		fmt.Fprintf(w, `<a href="%s1">one</a> <a href="%[1]s2">two</a>`, r.URL.Path)
 	}))
 	t.Cleanup(endless.Close)
-	r := start(t, endless.URL, "-host-pages", "7")
+	r := crawlSite(t, endless.URL, "--host-pages", "7")
 	endless.mu.Lock()
 	defer endless.mu.Unlock()
-	if r.code != exitFinished || len(endless.log) != 7 || len(r.lines) != 7 || r.summary.Stats.Reasons["filtered: page-budget"] == 0 {
-		t.Errorf("exit code %d, asked %d times, %d lines, reasons %v", r.code, len(endless.log), len(r.lines), r.summary.Stats.Reasons)
+	if r.code != 0 || len(endless.log) != 7 || len(r.lines) != 7 || r.reasons["filtered: page-budget"] == 0 {
+		t.Errorf("exit code %d, asked %d times, %d lines, reasons %v", r.code, len(endless.log), len(r.lines), r.reasons)
 	}
 }
 
-func TestDomains(t *testing.T) {
+func TestSiteDomains(t *testing.T) {
 	other := serve(t, map[string]string{"/": ""})
 	_, port, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
 	s := serve(t, map[string]string{"/": fmt.Sprintf(`<a href="http://127.0.0.1:%s/"><a href="http://a.localhost:%s/">`, port, port)})
@@ -284,90 +282,75 @@ func TestDomains(t *testing.T) {
 		asked bool
 	}{
 		{"a private address that is no seed", nil, false},
-		{"allowed", []string{"-allow-private"}, true},
-		{"of another domain", []string{"-allow-private", "-domains", "example.com,127.0.0.1:" + strings.TrimPrefix(s.URL, "http://127.0.0.1:")}, false},
+		{"allowed", []string{"--allow-private"}, true},
+		{"of another domain", []string{"--allow-private", "--domains", "example.com,127.0.0.1:" + strings.TrimPrefix(s.URL, "http://127.0.0.1:")}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			other.log = nil
-			r := start(t, s.URL, test.flags...)
-			if (other.asked() != "") != test.asked || r.code != exitFinished {
+			r := crawlSite(t, s.URL, test.flags...)
+			if (other.asked() != "") != test.asked || r.code != 0 {
 				t.Errorf("exit code %d, the other server was asked for %q", r.code, other.asked())
 			}
 		})
 	}
 }
 
-func TestAgent(t *testing.T) {
+func TestSiteAgent(t *testing.T) {
 	s := serve(t, map[string]string{"/": "", "/robots.txt": "text: User-agent: badbot\nDisallow: /\n"})
-	r := start(t, s.URL, "-agent", "BadBot/1.0")
-	if len(r.lines) != 0 || r.code != exitFailed || !strings.Contains(r.stderr, "robots.txt of the site forbids it") {
+	r := crawlSite(t, s.URL, "--agent", "BadBot/1.0")
+	if len(r.lines) != 0 || r.code != 1 || !strings.Contains(r.stderr, "robots.txt of the site forbids it") {
 		t.Errorf("exit code %d, stderr %q, lines for %s", r.code, r.stderr, r.depths())
 	}
-	start(t, s.URL, "-agent", "BadBot/1.0", "-ignore-robots")
+	crawlSite(t, s.URL, "--agent", "BadBot/1.0", "--ignore-robots")
 	if s.asked() != "/ /robots.txt" || len(s.agents) != 1 || !s.agents["BadBot/1.0"] {
 		t.Errorf("the server was asked for %s by %v", s.asked(), s.agents)
 	}
 }
 
-// A refresh takes the place of its page, until there were too many in a row.
-func TestRefresh(t *testing.T) {
-	refresh := spidertest.HTML(`<meta http-equiv=refresh content="0; url=/target"><title>wait</title>`)
-	for before, depth := range map[int]int{0: 0, maxRefreshes - 1: 0, maxRefreshes: 1} {
-		pages, requests := spidertest.Parse[page](t, tegenaria.Handle(read), refresh, "https://demo.example/",
-			spidertest.ParseWithRequest(tegenaria.RequestWithRequestMeta(map[string]any{refreshes: before})))
-		if want := (page{URL: "https://demo.example/", FinalURL: "https://demo.example/", Status: 200, Title: "wait"}); len(pages) != 1 || pages[0] != want {
-			t.Errorf("after %d refreshes: %+v", before, pages)
-		}
-		if len(requests) != 1 || requests[0].Url != "https://demo.example/target" || requests[0].Depth != depth {
-			t.Errorf("after %d refreshes: %+v, want depth %d", before, requests, depth)
-		}
-	}
-}
-
-func TestTimeout(t *testing.T) {
+func TestSiteTimeout(t *testing.T) {
 	t.Parallel() // it waits between its retries
 	s := serve(t, map[string]string{"/": "hang"})
-	r := start(t, s.URL, "-timeout", "20ms")
-	if r.code != exitFailed || !strings.Contains(r.stderr, "took longer than 20ms") {
+	r := crawlSite(t, s.URL, "--timeout", "20ms")
+	if r.code != 1 || !strings.Contains(r.stderr, "took longer than 20ms") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
 	}
 }
 
-func TestDemoSite(t *testing.T) {
-	site := demosite.Handler()
-	var mu sync.Mutex
-	asked := make(map[string]int)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked[r.URL.RequestURI()]++
-		mu.Unlock()
-		if strings.HasPrefix(r.URL.Path, "/flaky/") {
-			w.Header().Set("Retry-After", "1") // or else the pauses are doubled
+// A job that starts from sitemaps goes on where it was stopped, and has each line once.
+func TestSiteJob(t *testing.T) {
+	pages := map[string]string{"/": "", "/robots.txt": "text: Sitemap: /sitemap-index.xml", "/sitemap-index.xml": "text: <sitemapindex>"}
+	want := []string{"/:0"}
+	for n := range 3 {
+		name := fmt.Sprintf("/sitemap-%d.xml", n)
+		pages["/sitemap-index.xml"] += "<sitemap><loc>" + name + "</loc></sitemap>"
+		pages[name] = "text: <urlset>"
+		for i := range 5 {
+			page := fmt.Sprintf("/%d/%d", n, i)
+			pages[page] = ""
+			pages[name] += "<url><loc>" + page + "</loc></url>"
+			want = append(want, page+":0")
 		}
-		site.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	r := start(t, server.URL)
-	if r.code != exitFinished {
-		t.Fatalf("exit code %d: %s", r.code, r.stderr)
+		pages[name] += "</urlset>"
 	}
-	for url, n := range asked { // a flaky page fails at first, and is tried again; a loop is one when a page comes again
-		if n > 1 && !strings.HasPrefix(url, "/flaky/") && url != "/old/loop/" {
-			t.Errorf("%s was asked for %d times", url, n)
-		}
-	}
-	for _, url := range []string{"/flaky/1", "/flaky/2", "/flaky/3"} {
-		if p, ok := r.lines[url]; !ok || asked[url] < 2 || p.Status != http.StatusOK {
-			t.Errorf("%s: asked for %d times, line %+v", url, asked[url], p)
-		}
-	}
-	for _, url := range []string{"/quotes/page/10/", "/books/hamlet/", "/author/jane-austen/", "/old/refresh/", "/api/quotes"} {
-		if p, ok := r.lines[url]; !ok || asked[url] != 1 || p.FinalURL != url {
-			t.Errorf("%s: asked for %d times, line %+v", url, asked[url], p)
+	pages["/sitemap-index.xml"] += "</sitemapindex>"
+	s := serve(t, pages)
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "pages.jsonl")
+	code := 3
+	for runs := 0; code == 3; runs++ {
+		var stderr bytes.Buffer
+		args := []string{"crawl", s.URL + "/", "--sitemaps", "--job", dir, "-O", out, "--limit", "pages=6"}
+		code = cli.New().Run(t.Context(), args, nil, io.Discard, &stderr)
+		if runs > 10 {
+			t.Fatalf("the job does not end: %s", &stderr)
 		}
 	}
-	if p := r.lines["/old/refresh/"]; p.Title != "Moved" || r.lines["/private/"] != (page{}) || asked["/private/"] != 0 {
-		t.Errorf("/old/refresh/: %+v, /private/ was asked for %d times", p, asked["/private/"])
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	if got := (siteResult{lines: readLines(t, s.URL, text)}).depths(); code != 0 || got != strings.Join(want, " ") {
+		t.Errorf("exit code %d, lines for %s", code, got)
 	}
 }
