@@ -49,7 +49,7 @@ func run(j job.Job) (err error) {
 			return err
 		}
 		defer pool.Close()
-		output = postgres.New[site.Item](pool, postgres.Table("items"))
+		output = postgres.New[site.Item](pool, postgres.Table("items"), postgres.Rejects(j.Dir+".rejects.jsonl"))
 	}
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithCache(cache),
