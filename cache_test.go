@@ -388,7 +388,7 @@ type sharedCache struct {
 func (c *sharedCache) Attach(run tegenaria.SharedRun) { c.run = run }
 func (c *sharedCache) MayStart() bool                 { return !c.barred.Load() }
 
-func (c *sharedCache) Turn(ctx context.Context, slot string, _ time.Duration) (func(), error) {
+func (c *sharedCache) LeaseHost(ctx context.Context, slot string, _ time.Duration) (func(), error) {
 	if c.other == nil || slot != "b.test" {
 		return func() {}, nil
 	}

@@ -221,7 +221,7 @@ func (f *fetcher) turn(j *job) (done func(), err error) {
 		return func() {}, nil
 	}
 	defer f.inLine(j)()
-	return f.shared.Turn(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
+	return f.shared.LeaseHost(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.

@@ -21,10 +21,10 @@ type SharedCache interface {
 	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks
 	// held: MayStart must not wait for anything but a lock of its own.
 	MayStart() bool
-	// Turn waits until a request that a callback sends (Fetch) may go to a slot, which its program holds for it until
-	// done is called, or the time is over that the request may take. For slots of the own it returns at once. Called
-	// concurrently.
-	Turn(ctx context.Context, slot string, atMost time.Duration) (done func(), err error)
+	// LeaseHost waits until a request that a callback sends (Fetch) may go to a slot. The program that owns the slot
+	// holds it until done is called, or the time is over that the request may take. For a slot of its own LeaseHost
+	// returns at once. Called concurrently.
+	LeaseHost(ctx context.Context, slot string, atMost time.Duration) (done func(), err error)
 	// Stopped notes that CloseSpider or a limit has stopped the run, so that those of the other programs are stopped by
 	// Stop, with this reason. It must not wait. The engine may also call it for a reason that has come by Stop.
 	Stopped(reason string)

@@ -20,8 +20,8 @@ type question struct {
 	verdicts []tegenaria.Verdict // nil: there is no answer yet
 }
 
-// Accept is described at [tegenaria.CacheInterface]. Keys that memory does not know are looked up in one statement for all calls
-// that have come meanwhile. New requests stay in memory until the next batch is written.
+// Accept is described at [tegenaria.CacheInterface]. Keys that memory does not know are looked up in one statement for
+// all calls that have come meanwhile. New requests stay in memory until the next batch is written.
 func (c *Cache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
 	for i := range records {
 		if records[i].Live != nil {
@@ -48,8 +48,8 @@ func (c *Cache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegen
 	return q.verdicts, c.room(ctx)
 }
 
-// recall finds the keys of a question that memory knows, with the smallest depth that it knows, and appends the others to unknown. Called
-// with mu held.
+// recall finds the keys of a question that memory knows, with the smallest depth that it knows, and appends the others
+// to unknown. Called with mu held.
 func (c *Cache) recall(unknown [][]byte, q *question, known map[tegenaria.Key]int) [][]byte {
 	for i := range q.records {
 		key := q.records[i].Key
@@ -73,12 +73,12 @@ func (c *Cache) depth(key tegenaria.Key) (depth int, ok bool) {
 	}
 	for _, b := range []*batch{c.open, c.writing} {
 		if b != nil {
-			if letter, ok := b.letters[key]; ok {
-				return letter.Depth, true
+			if message, ok := b.messages[key]; ok {
+				return message.Depth, true
 			}
 		}
 	}
-	k, ok := c.recent.look(key)
+	k, ok := c.recent.lookUp(key)
 	return int(k.depth), ok
 }
 
@@ -97,11 +97,11 @@ func (c *Cache) accepted(key tegenaria.Key) (depth int, ok bool) {
 	return 0, false
 }
 
-// ask has a question answered, by this call or by another one that has the turn before.
+// ask has a question answered, by this call or by another call that acquires the store before.
 func (c *Cache) ask(ctx context.Context, q *question) error {
-	err := c.take(ctx)
+	err := c.acquireStore(ctx)
 	if err == nil {
-		defer c.give()
+		defer c.releaseStore()
 		err = c.askAll(ctx, q)
 	}
 	c.mu.Lock()
@@ -113,8 +113,8 @@ func (c *Cache) ask(ctx context.Context, q *question) error {
 	return err
 }
 
-// askAll has all questions answered that have come. The caller has the turn, so that nothing is written meanwhile. Those whose callers give
-// up in the meantime are left out.
+// askAll has all questions answered that have come. The caller holds the store, so that nothing is written meanwhile.
+// Those whose callers give up in the meantime are left out.
 func (c *Cache) askAll(ctx context.Context, mine *question) error {
 	c.mu.Lock()
 	if mine.verdicts != nil {
@@ -128,7 +128,7 @@ func (c *Cache) askAll(ctx context.Context, mine *question) error {
 		unknown = c.recall(unknown, q, known)
 	}
 	c.mu.Unlock()
-	found, err := c.store.look(ctx, unknown)
+	found, err := c.store.lookUp(ctx, unknown)
 	if err != nil {
 		return c.failed(err)
 	}
@@ -150,8 +150,8 @@ func (c *Cache) askAll(ctx context.Context, mine *question) error {
 	return nil
 }
 
-// look asks which of these keys were accepted before, and at which depth.
-func (s *server) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
+// lookUp asks which of these keys were accepted before, and at which depth.
+func (s *server) lookUp(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		rows, _ := conn.Query(ctx, `SELECT r.key, r.depth FROM unnest($1::bytea[]) AS k (key) JOIN request AS r ON r.key = k.key`, keys)
 		found = make(map[tegenaria.Key]int)
@@ -166,8 +166,8 @@ func (s *server) look(ctx context.Context, keys [][]byte) (found map[tegenaria.K
 	return found, err
 }
 
-// answer gives the verdicts of a question, and gathers what is new. known are the keys that were known when the question was
-// looked at. Called with mu held.
+// answer gives the verdicts of a question, and gathers what is new. known are the keys that were known when the
+// question was asked. Called with mu held.
 func (c *Cache) answer(q *question, known map[tegenaria.Key]int) {
 	q.verdicts = make([]tegenaria.Verdict, len(q.records))
 	for i := range q.records {
@@ -184,15 +184,16 @@ func (c *Cache) answer(q *question, known map[tegenaria.Key]int) {
 		if rec.Depth >= depth {
 			continue
 		}
-		// A key that was handed on may not have been taken in, even if the slot is this worker's by now: then a letter to itself says it.
+		// A key that was forwarded may still be in an inbox, even if this worker owns the slot by now: then it sends
+		// itself a message.
 		_, accepted := c.accepted(rec.Key)
-		if remembered, ok := c.recent.look(rec.Key); ok {
+		if remembered, ok := c.recent.lookUp(rec.Key); ok {
 			accepted = accepted || remembered.accepted
 		}
 		if accepted && c.slotOf(rec.Slot) != nil {
 			c.lower(rec)
 		} else {
-			c.handOn(rec)
+			c.forward(rec)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func (c *Cache) answer(q *question, known map[tegenaria.Key]int) {
 func (c *Cache) accept(rec *tegenaria.Record) tegenaria.Verdict {
 	s := c.slotOf(rec.Slot)
 	if s == nil {
-		c.handOn(rec)
+		c.forward(rec)
 		return tegenaria.VerdictHandedOn
 	}
 	seq := c.next()
@@ -227,9 +228,10 @@ func (c *Cache) enqueue(e *entry) {
 	c.workbench.add(&e.slot.list, e)
 }
 
-// parentOf returns the number of the request that emitted another one; 0: it is not in flight here. Called with mu held.
+// parentOf returns the number of the request that emitted another one; 0: it is not in flight here. Called with mu
+// held.
 func (c *Cache) parentOf(rec *tegenaria.Record) int64 {
-	if parent := c.entries[rec.Parent]; parent != nil && parent.flying {
+	if parent := c.entries[rec.Parent]; parent != nil && parent.inFlight {
 		return parent.seq
 	}
 	return int64(rec.ParentSeq)
@@ -238,11 +240,11 @@ func (c *Cache) parentOf(rec *tegenaria.Record) int64 {
 // lower gives a key that was accepted a smaller depth. A request that is in flight keeps its own. Called with mu held.
 func (c *Cache) lower(rec *tegenaria.Record) {
 	key, depth := rec.Key, rec.Depth
-	if e := c.entries[key]; e != nil && !e.flying {
+	if e := c.entries[key]; e != nil && !e.inFlight {
 		e.depth = depth
 	}
 	c.open.lower(key, depth)
-	if _, ok := c.recent.look(key); ok {
+	if _, ok := c.recent.lookUp(key); ok {
 		c.recent.add(key, depth, true)
 	}
 }

@@ -27,7 +27,8 @@ func (l *lookUps) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQ
 
 func (l *lookUps) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Calls of Accept that come together are one statement, and what memory knows is none. A caller that gives up meanwhile has stored nothing.
+// Calls of Accept that come together are one statement, and what memory knows is none. A caller that gives up meanwhile
+// has stored nothing.
 func TestAcceptTogether(t *testing.T) {
 	c, _ := begin(t, database(t), newJob(), cluster.Options{})
 	defer closed(t, c)

@@ -8,7 +8,8 @@ import (
 	"github.com/tegenaria/tegenaria/cluster"
 )
 
-// An address that cannot be read is refused, and no error has the password that is in it. Nobody listens where the others lead.
+// An address that cannot be read is refused, and no error has the password that is in it. Nobody listens where the
+// others lead.
 func TestAddresses(t *testing.T) {
 	const nobody = "127.0.0.1:1/jobs?connect_timeout=1"
 	for _, tt := range []struct {

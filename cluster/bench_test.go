@@ -26,8 +26,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// serverTime is what the processes of this server's folder have used of the processors, 0 where that is not known. The system counts
-// in hundredths of a second.
+// serverTime is what the processes of this server's folder have used of the processors, 0 where that is not known. The
+// system counts in hundredths of a second.
 func serverTime(pids []string) (total time.Duration) {
 	for _, pid := range pids {
 		text, err := os.ReadFile("/proc/" + pid + "/stat")
@@ -45,8 +45,8 @@ func serverTime(pids []string) (total time.Duration) {
 	return total
 }
 
-// BenchmarkPages drives a cache as a crawl of 2,000 hosts does, without downloads: 16 goroutines take pages with 20 links each, of which 30 in
-// 100 are known, and settle 50 pages at a time. An operation is a page.
+// BenchmarkPages drives a cache as a crawl of 2,000 hosts does, without downloads: 16 goroutines take pages with 20
+// links each, of which 30 in 100 are known, and settle 50 pages at a time. An operation is a page.
 func BenchmarkPages(b *testing.B) {
 	const hosts, links, batch, workers = 2000, 20, 50, 16
 	dsn := database(b)

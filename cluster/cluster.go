@@ -22,8 +22,8 @@ import (
 
 // Options are what [Open] may be told. The zero value is a good one.
 type Options struct {
-	// Worker names this worker among those of the job; "" is the name of the machine. Checkpoints and counters are stored by
-	// it: resume a job under the name under which its outputs were written.
+	// Worker names this worker among those of the job; "" is the name of the machine. Checkpoints and counters are
+	// stored by it: resume a job under the name under which its outputs were written.
 	Worker string
 	// Partitions is into how many parts the slots of a new job are divided; 0: 32, or as many as the job has.
 	Partitions int
@@ -31,14 +31,15 @@ type Options struct {
 	QueueBytes int
 	// Patience is how long the crawl waits for a database that is away; 0: 5 minutes.
 	Patience time.Duration
-	// TTL is how long the worker may be unheard of before others take its hosts over; 0: 30 seconds. It tells the database four times
-	// in this time that it is alive. When three quarters are over it starts no download until it is heard again; if one is in flight
-	// when all is over, the run ends with an [*Error].
+	// TTL is how long the worker may send no heartbeat before its session expires and others take its hosts over; 0: 30
+	// seconds. It sends four heartbeats in this time. When none was acknowledged for three quarters of it, it starts no
+	// download until one is; if one is in flight when all of it is over, the run ends with an [*Error].
 	TTL time.Duration
-	// Dir is a folder on a local disk that belongs to this worker alone, and is made if there is none; "" is none. It says which requests are
-	// in flight, so that a page which kills the process is given up after it has done so three times, whichever workers it killed, and its lock
-	// proves that the process before has ended, so that a worker which is started again begins at once. Two processes that name
-	// one folder are refused with an [*InUseError], another worker's folder with a [*DirError].
+	// Dir is a folder on a local disk that belongs to this worker alone, and is made if there is none; "" is none. It
+	// says which requests are in flight, so that a page which kills the process is given up after it has done so three
+	// times, whichever workers it killed, and its lock proves that the process before has ended, so that a worker which
+	// is started again begins at once. Two processes that name one folder are refused with an [*InUseError], another
+	// worker's folder with a [*DirError].
 	Dir string
 }
 
@@ -52,23 +53,24 @@ const (
 
 // Cache is a job in a database. Its methods may be called concurrently.
 type Cache struct {
-	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
-	turn   chan struct{}
-	store  store
-	abroad []abroad // the servers of the job, but the own one; none if there is only one
-	folder *folder  // nil: there is none
+	// storeToken has a token in it while somebody uses the store. It guards the store and what is being written, and is
+	// acquired before mu.
+	storeToken chan struct{}
+	store      store
+	remotes    []remoteServer // the servers of the job by number, of which its own is not used; none if there is only one
+	folder     *folder        // nil: there is none
 	member
-	drawn  int64 // pages of the limit that the worker has drawn, see draw
-	run    atomic.Pointer[tegenaria.SharedRun]
-	beats  atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
-	share  atomic.Pointer[share] // nil before Join
-	paused atomic.Bool           // nobody is to start downloads; changed by whoever has the turn
+	reserved   int64 // pages of the limit that the worker has reserved, see reservePages
+	run        atomic.Pointer[tegenaria.SharedRun]
+	heartbeats atomic.Pointer[heartbeats] // nil before Begin; changed by whoever holds the store
+	membership atomic.Pointer[membership] // nil before Join
+	paused     atomic.Bool                // nobody is to start downloads; changed by whoever holds the store
 
 	alive  context.Context // until Close
 	cancel context.CancelFunc
 	writes sync.WaitGroup // writes that a timer begins
 
-	turns
+	hostLeases
 
 	mu sync.Mutex // guards the fields below
 	parts
@@ -76,7 +78,7 @@ type Cache struct {
 	closed    bool
 	broken    error       // what has ended the use of the database
 	timer     *time.Timer // writes what nobody settles; nil: nothing is to be written
-	number    int64       // the last that was given, of a request, a place or a slot
+	number    int64       // the newest number of a request, a place or a slot
 	slots     map[string]*slot
 	byID      map[int64]*slot
 	idle      []*slot // without requests, remembered for their politeness
@@ -102,10 +104,11 @@ var (
 	_ tegenaria.JobCounter     = (*Cache)(nil)
 )
 
-// Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
-// settings as libpq has them; a password may also come from a file. The databases of a job on several servers are URLs, separated by commas, in the
-// same order for all workers. An address that cannot be read is refused with an [*AddressError]. A job that has other tables or another number of partitions is refused with a [*MismatchError], a server that
-// cannot keep a job with a [*ServerError], and a user without the rights with a [*RightsError].
+// Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a
+// list of settings as libpq has them; a password may also come from a file. The databases of a job on several servers
+// are URLs, separated by commas, in the same order for all workers. An address that cannot be read is refused with an
+// [*AddressError]. A job that has other tables or another number of partitions is refused with a [*MismatchError], a
+// server that cannot keep a job with a [*ServerError], and a user without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	configs, err := configsOf(dsn, job)
 	if err != nil {
@@ -119,7 +122,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		o.Worker = name
 	}
 	s := &server{
-		config: configs[0], member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)}, place: place{suffixes: builtIn, servers: len(configs)},
+		config: configs[0], member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)}, location: location{suffixes: builtIn, servers: len(configs)},
 		patience: cmp.Or(max(o.Patience, 0), defaultPatience), lock: rand.Int32(),
 	}
 	var own *folder
@@ -129,30 +132,32 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		}
 		s.lock = own.state.Lock
 	}
-	s, err = s.openHome(ctx, configs, max(o.Partitions, 0))
+	s, err = s.openServers(ctx, configs, max(o.Partitions, 0))
 	if err == nil && own != nil {
-		if err = own.meet(ctx, s); err != nil {
+		if err = own.matchJob(ctx, s); err != nil {
 			err = errors.Join(err, s.close(ctx))
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, own.close())
 	}
-	c := newCache(ctx, s, s.member, s.place, o)
+	c := newCache(ctx, s, s.member, s.location, o)
 	c.folder = own
 	for _, p := range s.peers {
-		c.abroad = append(c.abroad, p)
+		c.remotes = append(c.remotes, p)
 	}
 	return c, nil
 }
 
-// WorkerName returns the name of the worker, see [Options].Worker. Outputs that would have one name in all workers add it.
+// WorkerName returns the name of the worker, see [Options].Worker. Outputs that would have one name in all workers add
+// it.
 func (c *Cache) WorkerName() string { return c.worker }
 
-// newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
-func newCache(ctx context.Context, s store, m member, p place, o Options) *Cache {
+// newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of
+// ctx.
+func newCache(ctx context.Context, s store, m member, p location, o Options) *Cache {
 	c := &Cache{
-		turn: make(chan struct{}, 1), store: s, member: m, turns: newTurns(), parts: newParts(p),
+		storeToken: make(chan struct{}, 1), store: s, member: m, hostLeases: newHostLeases(), parts: newParts(p),
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -208,11 +213,12 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
 }
 
-// Begin is described at [tegenaria.CacheInterface]. It takes partitions that the worker is to have and that nobody has, until they have 1,000 slots; others come once
-// the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
-// rules, with a [*MismatchError]. So is a program with another list of public suffixes than the workers that are alive; if there are none Begin moves
-// the slots to the partitions in which they are by the list of this program. Begin also ends an earlier run of the worker: whatever that still tries
-// to write is refused.
+// Begin is described at [tegenaria.CacheInterface]. It takes partitions that the worker is to have and that nobody has,
+// until they have 1,000 slots; others come once the run has joined. A worker whose name is at work is refused with an
+// [*InUseError], a job of another spider, or whose keys were made by other rules, with a [*MismatchError]. So is a
+// program with another list of public suffixes than the workers that are alive; if there are none Begin moves the slots
+// to the partitions in which they are by the list of this program. Begin also ends an earlier run of the worker:
+// whatever that still tries to write is refused.
 func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -220,11 +226,11 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	if closed {
 		return tegenaria.State{}, errClosed
 	}
-	c.share.Swap(nil).end()
-	if err := c.take(ctx); err != nil {
+	c.membership.Swap(nil).end()
+	if err := c.acquireStore(ctx); err != nil {
 		return tegenaria.State{}, err
 	}
-	defer c.give()
+	defer c.releaseStore()
 	c.mu.Lock()
 	ended := c.broken
 	c.mu.Unlock()
@@ -233,22 +239,22 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 			return tegenaria.State{}, err
 		}
 	}
-	c.beats.Swap(nil).end()
+	c.heartbeats.Swap(nil).end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(c.alive, func() { cancel(errClosed) })()
 	d, unread := c.folder.death()
 	l, sent, err := c.store.begin(ctx, job, d)
 	if err == nil && c.folder != nil {
-		err = c.folder.began(l.session)
+		err = c.folder.sessionBegan(l.session)
 	}
 	if err != nil {
 		return tegenaria.State{}, err
 	}
 	l.state.Unread = unread
 	l.state.Checkpoints[itemsKey] = itemsReady
-	c.session, c.drawn = l.session, l.drawn
+	c.session, c.reserved = l.session, l.reserved
 	c.paused.Store(l.paused)
-	c.beats.Store(startBeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
+	c.heartbeats.Store(startHeartbeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.number = l.session << sessionBits
@@ -256,11 +262,11 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	c.due = list{most: dueRecords, quota: dueBytes}
 	c.entries, c.hidden = make(map[tegenaria.Key]*entry), make(map[int64]struct{})
 	c.recent = recent{}
-	c.workbench = workbench{budget: c.workbench.budget, left: c.release}
+	c.workbench = workbench{budget: c.workbench.budget, left: c.forgetEntry}
 	clear(c.owned)
 	clear(c.leaving)
-	c.foreign = make(map[string]whereabout)
-	c.turns = newTurns()
+	c.foreign = make(map[string]slotLocation)
+	c.hostLeases = newHostLeases()
 	c.open, c.writing, c.durable = newBatch(1), nil, 0
 	c.add(l)
 	l.state.Suspects = c.handOut(l.suspects)
@@ -275,7 +281,7 @@ func (c *Cache) add(l *loaded) (states []tegenaria.SlotState) {
 	for _, p := range l.parts {
 		c.owned[p] = true
 	}
-	c.know(l.crashes)
+	c.addCrashes(l.crashes)
 	now := time.Now()
 	for name, s := range l.slots {
 		c.slots[name], c.byID[s.id] = s, s
@@ -342,8 +348,9 @@ func (c *Cache) Counters(context.Context) (map[string]int64, error) {
 	return maps.Clone(c.counters), c.usable()
 }
 
-// Close writes what has changed, gives the job up, so that another worker can begin at once, and ends the connections. Requests that were in flight wait again when the job is opened. If the
-// database could not be used any more, Close returns the error that ended the crawl.
+// Close writes what has changed, ends the session, so that another worker can begin at once, and closes the
+// connections. Requests that were in flight wait again when the job is opened. If the database could not be used any
+// more, Close returns the error that ended the crawl.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -359,19 +366,19 @@ func (c *Cache) Close() error {
 	c.writes.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
 	defer cancel()
-	c.turn <- struct{}{} // whoever has it has a context that has ended, or is about to settle
-	defer c.give()
-	c.share.Load().end()
+	c.storeToken <- struct{}{} // whoever has it has a context that has ended, or is about to settle
+	defer c.releaseStore()
+	c.membership.Load().end()
 	err := c.write(ctx)
 	if err == nil {
-		err = c.giveBack(ctx)
+		err = c.returnPages(ctx)
 	}
 	if err == nil {
-		err = c.store.giveUp(ctx)
+		err = c.store.endSession(ctx)
 	}
-	c.beats.Load().end() // they have ended with c.alive
-	for server, a := range c.abroad {
-		if server != c.home {
+	c.heartbeats.Load().end() // they have ended with c.alive
+	for server, a := range c.remotes {
+		if server != c.ownServer {
 			err = errors.Join(err, a.close(ctx))
 		}
 	}
@@ -397,7 +404,8 @@ func (c *Cache) usable() error {
 	return c.broken
 }
 
-// slotOf returns the slot of a name, a new one if there is none, or nil if it belongs to another worker. Called with mu held.
+// slotOf returns the slot of a name, a new one if there is none, or nil if it belongs to another worker. Called with mu
+// held.
 func (c *Cache) slotOf(name string) *slot {
 	s := c.slots[name]
 	if s == nil {
@@ -412,7 +420,7 @@ func (c *Cache) slotOf(name string) *slot {
 	return s
 }
 
-// next gives the next number. Called with mu held.
+// next returns a new number. Called with mu held.
 func (c *Cache) next() int64 {
 	c.number++
 	return c.number

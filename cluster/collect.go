@@ -20,9 +20,10 @@ type Collected struct {
 // collectPage is how many items are asked for at a time.
 const collectPage = 10_000
 
-// Collect writes the items that the workers of a job have stored by [Items] to a file, as JSON Lines: those of a worker in the order in
-// which it settled their pages, and none before those of a page that was settled before its own was asked for, unless they lie on different servers. It may be called at any time, also
-// while workers run, and again. The file takes the place of an earlier one in one step, when it has all items that were settled before the call.
+// Collect writes the items that the workers of a job have stored by [Items] to a file, as JSON Lines: those of a worker
+// in the order in which it settled their pages, and none before those of a page that was settled before its own was
+// asked for, unless they lie on different servers. It may be called at any time, also while workers run, and again. The
+// file takes the place of an earlier one in one step, when it has all items that were settled before the call.
 func Collect(ctx context.Context, job *Job, path string) (c Collected, err error) {
 	err = job.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT finished IS NOT NULL FROM job`).Scan(&c.Finished)
@@ -52,7 +53,8 @@ func Collect(ctx context.Context, job *Job, path string) (c Collected, err error
 	return c, nil
 }
 
-// createBeside creates a file that is to take the place of another one, with the rights that a new file has. The names of two calls differ.
+// createBeside creates a file that is to take the place of another one, with the rights that a new file has. The names
+// of two calls differ.
 func createBeside(path string) (*os.File, error) {
 	for n := 0; ; n++ {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.%d%s", filepath.Base(path), os.Getpid(), n, newFileName))
@@ -63,8 +65,8 @@ func createBeside(path string) (*os.File, error) {
 	}
 }
 
-// items writes the items of a server, and returns how many there were. What is committed meanwhile may be among them or not; none is written twice, because
-// each page begins behind the last item that was written.
+// items writes the items of a server, and returns how many there were. What is committed meanwhile may be among them or
+// not; none is written twice, because each page begins behind the last item that was written.
 func items(ctx context.Context, with talk, out *bufio.Writer) (n int64, err error) {
 	after, last, more := "0", int64(0), true // the transaction and the number of the newest item that was written
 	for more && err == nil {

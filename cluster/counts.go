@@ -16,11 +16,11 @@ func (c *Cache) JobCounts(ctx context.Context) (all tegenaria.JobCounts, err err
 	if err != nil {
 		return all, err
 	}
-	if all, err = withTurn(ctx, c, func() (tegenaria.JobCounts, error) { return c.store.counts(ctx) }); err != nil {
+	if all, err = withStore(ctx, c, func() (tegenaria.JobCounts, error) { return c.store.counts(ctx) }); err != nil {
 		return all, c.failed(err)
 	}
-	for server, a := range c.abroad {
-		if server == c.home {
+	for server, a := range c.remotes {
+		if server == c.ownServer {
 			continue
 		}
 		there, err := a.counts(ctx)
@@ -49,8 +49,8 @@ func (p *peer) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
 func readCounts(ctx context.Context, conn *pgx.Conn, n *tegenaria.JobCounts) error {
 	*n = tegenaria.JobCounts{Counters: make(map[string]int64)}
 	var batch pgx.Batch
-	batch.Queue(`SELECT (SELECT count(*) FROM worker WHERE NOT buried), (SELECT coalesce(sum(queued + delayed + letters), 0)::bigint FROM worker) +
-		(SELECT coalesce(sum(letters), 0)::bigint FROM peer)`).QueryRow(func(row pgx.Row) error { return row.Scan(&n.Programs, &n.Waiting) })
+	batch.Queue(`SELECT (SELECT count(*) FROM worker WHERE NOT expired), (SELECT coalesce(sum(queued + delayed + messages), 0)::bigint FROM worker) +
+		(SELECT coalesce(sum(messages), 0)::bigint FROM peer)`).QueryRow(func(row pgx.Row) error { return row.Scan(&n.Programs, &n.Waiting) })
 	batch.Queue(`SELECT name, sum(value)::bigint FROM counter GROUP BY name`).Query(func(rows pgx.Rows) error {
 		var name string
 		var value int64

@@ -14,8 +14,9 @@ import (
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
-// proxy stands between a cache and its server, and cuts connections at random: before a message has reached the server, or after it
-// has, so that nobody knows whether the server has done what it said. Then the server goes on without having noticed.
+// proxy stands between a cache and its server, and cuts connections at random: before a message has reached the server,
+// or after it has, so that nobody knows whether the server has done what it said. Then the server goes on without
+// having noticed.
 type proxy struct {
 	listener net.Listener
 	socket   string
@@ -64,7 +65,7 @@ func newProxy(t testing.TB, dsn string, seed uint64) (*proxy, string) {
 	return p, fmt.Sprintf("host=127.0.0.1 port=%s sslmode=disable %s", port, rest)
 }
 
-// forward hands messages on to the server.
+// forward copies messages to the server.
 func (p *proxy) forward(client, server net.Conn) {
 	defer client.Close()
 	buf := make([]byte, 1<<20)
@@ -74,7 +75,7 @@ func (p *proxy) forward(client, server net.Conn) {
 			_ = server.Close()
 			return
 		}
-		before, after := p.draw()
+		before, after := p.pick()
 		if before {
 			_ = server.Close()
 			return
@@ -85,7 +86,7 @@ func (p *proxy) forward(client, server net.Conn) {
 	}
 }
 
-// back hands on what the server says.
+// back copies what the server answers.
 func back(client, server net.Conn) {
 	buf := make([]byte, 1<<20)
 	for {
@@ -98,8 +99,8 @@ func back(client, server net.Conn) {
 	}
 }
 
-// draw says whether a connection is cut now.
-func (p *proxy) draw() (before, after bool) {
+// pick says at random whether a connection is cut now.
+func (p *proxy) pick() (before, after bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.armed {

@@ -61,7 +61,7 @@ func (p *plan) runInDatabases(dsns []string) {
 	p.run(all)
 }
 
-// databases are a ground in PostgreSQL.
+// databases are a backend in PostgreSQL.
 type databases struct {
 	plan *plan
 	dsn  string
@@ -71,28 +71,28 @@ type databases struct {
 	resumed int         // how often the job went on after it was stopped, at most
 }
 
-func (all *databases) open(ctx context.Context, w *way, m member, lock int32) (*Cache, error) {
+func (all *databases) open(ctx context.Context, w *link, m member, lock int32) (*Cache, error) {
 	configs, err := configsOf(all.dsn, m.job)
 	if err != nil {
 		return nil, err
 	}
-	line := &wire{way: w}
+	line := &wire{link: w}
 	line.alive, line.die = context.WithCancel(context.Background())
-	cry := w.deathCry
-	w.deathCry = func() {
+	cry := w.onDeath
+	w.onDeath = func() {
 		line.cut()
 		cry()
 	}
 	for _, config := range configs {
 		config.DialFunc = line.dial
 	}
-	s := &server{config: configs[0], member: m, place: place{suffixes: builtIn, servers: len(configs)}, patience: w.patience, lock: lock}
-	if s, err = s.openHome(ctx, configs, all.plan.partitions); err != nil {
+	s := &server{config: configs[0], member: m, location: location{suffixes: builtIn, servers: len(configs)}, patience: w.patience, lock: lock}
+	if s, err = s.openServers(ctx, configs, all.plan.partitions); err != nil {
 		return nil, err
 	}
-	c := newCache(ctx, &serverDoor{s, line, all}, s.member, s.place, Options{})
+	c := newCache(ctx, &linkedServer{s, line, all}, s.member, s.location, Options{})
 	for _, p := range s.peers {
-		c.abroad = append(c.abroad, peerDoor{p, line})
+		c.remotes = append(c.remotes, linkedPeer{p, line})
 	}
 	return c, nil
 }
@@ -102,7 +102,7 @@ func (all *databases) query(server int, sql string, args, into []any) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	ctx := context.Background() // the witness sees the job to its end
-	err := all.conns[server].QueryRow(ctx, all.in(sql), append([]any{once}, args...)...).Scan(into...)
+	err := all.conns[server].QueryRow(ctx, all.in(sql), append([]any{unprepared}, args...)...).Scan(into...)
 	if err != nil && !isCode(err, "42P01", "3F000") {
 		all.plan.Errorf("reading what is stored: %v", err)
 	}
@@ -146,38 +146,38 @@ func (all *databases) drain(worker string) bool {
 
 func (all *databases) see(s start) (saw seen) {
 	var owner *int64
-	all.query(s.server, `SELECT CASE WHEN $4 AND EXISTS (SELECT FROM JOB.turn AS t WHERE t.session = $1 AND t.partition = p.number AND t.owner <> 0 AND coalesce(p.owner, t.owner) = t.owner) THEN $1 ELSE p.owner END,
+	all.query(s.server, `SELECT CASE WHEN $4 AND EXISTS (SELECT FROM JOB.host_lease AS t WHERE t.session = $1 AND t.partition = p.number AND t.owner <> 0 AND coalesce(p.owner, t.owner) = t.owner) THEN $1 ELSE p.owner END,
 		EXISTS (SELECT FROM JOB.outcome WHERE url = $3 AND outcome = 'fetched') FROM JOB.partition AS p WHERE number = $2`,
 		[]any{s.session, s.partition, s.url, s.inline}, []any{&owner, &saw.settled})
 	if owner != nil {
 		saw.owner = *owner
 	}
-	all.query(int(s.session)%len(all.conns), `SELECT EXISTS (SELECT FROM JOB.worker WHERE session = $1 AND NOT buried)`, []any{s.session}, []any{&saw.alive})
+	all.query(int(s.session)%len(all.conns), `SELECT EXISTS (SELECT FROM JOB.worker WHERE session = $1 AND NOT expired)`, []any{s.session}, []any{&saw.alive})
 	return saw
 }
 
 // read also compares what the rows of the workers say about the sizes of the lists with what lies there.
 func (all *databases) read() *tally {
-	t := &tally{requests: make(map[tegenaria.Key]sight), outcomes: make(map[int64]modelOutcome), resumed: all.resumed}
+	t := &tally{requests: make(map[tegenaria.Key]seenKey), outcomes: make(map[int64]modelOutcome), resumed: all.resumed}
 	all.query(0, `SELECT started, coalesce(finished, ''), coalesce(stopped, '') FROM JOB.job`, nil, []any{&t.started, &t.finished, &t.stopped})
 	for i := range all.conns {
-		var queue, due, inbox, outbox, queued, delayed, letters int
+		var queue, due, inbox, outbox, queued, delayed, messages int
 		var fetched int64
 		all.query(i, `SELECT (SELECT count(*) FROM JOB.queue), (SELECT count(*) FROM JOB.due), (SELECT count(*) FROM JOB.inbox), (SELECT count(*) FROM JOB.outbox),
 			(SELECT coalesce(sum(queued), 0)::bigint FROM JOB.worker), (SELECT coalesce(sum(delayed), 0)::bigint FROM JOB.worker),
-			(SELECT coalesce(sum(letters), 0)::bigint FROM JOB.worker) + (SELECT coalesce(sum(letters), 0)::bigint FROM JOB.peer),
+			(SELECT coalesce(sum(messages), 0)::bigint FROM JOB.worker) + (SELECT coalesce(sum(messages), 0)::bigint FROM JOB.peer),
 			(SELECT coalesce(sum(value), 0)::bigint FROM JOB.counter WHERE name = $1)`,
-			[]any{fetchedCounter}, []any{&queue, &due, &inbox, &outbox, &queued, &delayed, &letters, &fetched})
-		t.waiting, t.letters, t.outgoing, t.fetched = t.waiting+queue+due, t.letters+inbox, t.outgoing+outbox, t.fetched+fetched
-		if queue != queued || due != delayed || inbox+outbox != letters {
-			t.violations = append(t.violations, fmt.Sprintf("on server %d the rows of the workers count %d queued, %d delayed, %d letters; there are %d, %d, %d in the inbox and %d in the outbox",
-				i, queued, delayed, letters, queue, due, inbox, outbox))
+			[]any{fetchedCounter}, []any{&queue, &due, &inbox, &outbox, &queued, &delayed, &messages, &fetched})
+		t.waiting, t.messages, t.outgoing, t.fetched = t.waiting+queue+due, t.messages+inbox, t.outgoing+outbox, t.fetched+fetched
+		if queue != queued || due != delayed || inbox+outbox != messages {
+			t.violations = append(t.violations, fmt.Sprintf("on server %d the rows of the workers count %d queued, %d delayed, %d messages; there are %d, %d, %d in the inbox and %d in the outbox",
+				i, queued, delayed, messages, queue, due, inbox, outbox))
 		}
 		var key []byte
 		var seq int64
 		var depth int
 		var url, outcome string
-		all.each(i, `SELECT key, seq, depth FROM JOB.request`, []any{&key, &seq, &depth}, func() { t.requests[tegenaria.Key(key)] = sight{seq, depth} })
+		all.each(i, `SELECT key, seq, depth FROM JOB.request`, []any{&key, &seq, &depth}, func() { t.requests[tegenaria.Key(key)] = seenKey{seq, depth} })
 		all.each(i, `SELECT key, seq, depth, url, outcome FROM JOB.outcome`, []any{&key, &seq, &depth, &url, &outcome}, func() {
 			o := modelOutcome{key: tegenaria.Key(key), url: url, depth: depth, outcome: tegenaria.Failed}
 			if outcome == tegenaria.Fetched.String() {
@@ -191,7 +191,7 @@ func (all *databases) read() *tally {
 
 // each reads rows on a server.
 func (all *databases) each(server int, sql string, into []any, do func()) {
-	rows, _ := all.conns[server].Query(context.Background(), all.in(sql), once)
+	rows, _ := all.conns[server].Query(context.Background(), all.in(sql), unprepared)
 	_, err := pgx.ForEachRow(rows, into, func() error {
 		do()
 		return nil
@@ -207,8 +207,8 @@ func (all *databases) String() string {
 	for i := range all.conns {
 		var text string
 		all.query(i, `SELECT concat_ws(', ', (SELECT j::text FROM JOB.job AS j), (SELECT 'workers ' || string_agg(w::text, ' ') FROM JOB.worker AS w),
-			(SELECT 'partitions ' || string_agg(p::text, ' ') FROM JOB.partition AS p), (SELECT 'turns ' || string_agg(t::text, ' ') FROM JOB.turn AS t),
-			(SELECT count(*) || ' wait' FROM JOB.queue), (SELECT count(*) || ' delayed' FROM JOB.due), (SELECT count(*) || ' letters' FROM JOB.inbox))`, nil, []any{&text})
+			(SELECT 'partitions ' || string_agg(p::text, ' ') FROM JOB.partition AS p), (SELECT 'leases ' || string_agg(t::text, ' ') FROM JOB.host_lease AS t),
+			(SELECT count(*) || ' wait' FROM JOB.queue), (SELECT count(*) || ' delayed' FROM JOB.due), (SELECT count(*) || ' messages' FROM JOB.inbox))`, nil, []any{&text})
 		b.WriteString(text + "; ")
 	}
 	return b.String()

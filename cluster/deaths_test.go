@@ -24,8 +24,9 @@ import (
 
 var deaths = flag.Int("deaths", 1, "kills of TestWorkersDie, and so many SIGSTOP and SIGINT")
 
-// One of three workers is killed, stands still for longer than its TTL and goes on, or is asked to stop. The others go on with its hosts. Of the
-// worker that stood still nothing is written afterwards, and it starts nothing. What was asked twice was in flight or not yet settled.
+// One of three workers is killed, stands still for longer than its TTL and goes on, or is asked to stop. The others go
+// on with its hosts. Of the worker that stood still nothing is written afterwards, and it starts nothing. What was
+// asked twice was in flight or not yet settled.
 func TestWorkersDie(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
@@ -88,14 +89,15 @@ func TestWorkersDie(t *testing.T) {
 					t.Errorf("outcomes, keys, URLs %s, want %s", got, want)
 				}
 				checkItems(t, crawls, victim, after, pages)
-				t.Logf("%s at the %d-th request: %d requests of the victim, %d after it was buried, %d too many; all done %v later",
+				t.Logf("%s at the %d-th request: %d requests of the victim, %d after it was expired, %d too many; all done %v later",
 					crawls[victim].Worker, web.left, after, after-before, extra, time.Since(struck).Round(time.Millisecond))
 			})
 		}
 	}
 }
 
-// checkItems trims the file of a worker that has died, and that had asked for so many pages. Then the files of all workers together have each item once, and so has the collected one.
+// checkItems trims the file of a worker that has died, and that had asked for so many pages. Then the files of all
+// workers together have each item once, and so has the collected one.
 func checkItems(t *testing.T, crawls []*crawl, victim, asked, pages int) {
 	t.Helper()
 	v := crawls[victim]

@@ -28,12 +28,13 @@ func (e *InUseError) Error() string {
 		e.Worker, e.Job)
 }
 
-// MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, another number of
-// partitions, other servers, other tables, or another list of public suffixes while workers with the list of the job are alive.
+// MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys,
+// another number of partitions, other servers, other tables, or another list of public suffixes while workers with the
+// list of the job are alive.
 type MismatchError struct {
 	Job string
-	// What is "spider", "key version", "number of partitions", "number of servers", "place of the server among them", "schema version" or "list of
-	// public suffixes".
+	// What is "spider", "key version", "number of partitions", "number of servers", "place of the server among them",
+	// "schema version" or "list of public suffixes".
 	What          string
 	Stored, Asked string
 }
@@ -73,8 +74,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those of the workers, the first of which makes the job", e.Job)
 }
 
-// AloneError ends a run in which a callback has sent a request (Fetch) to a host that lies on a server of the job on which no worker has been for eight
-// TTL. The page of the callback is not settled. [Run] begins anew.
+// AloneError ends a run in which a callback has sent a request (Fetch) to a host that lies on a server of the job on
+// which no worker has been for eight TTL. The page of the callback is not settled. [Run] begins anew.
 type AloneError struct {
 	Job    string
 	Server int    // as numbered in the DSN of [Open]: 0 is the first
@@ -128,8 +129,8 @@ func (e *RightsError) Error() string {
 // Unwrap returns the error of the server.
 func (e *RightsError) Unwrap() error { return e.Err }
 
-// FencedError ends a run whose job another worker has taken over because this one was not heard of for [Options].TTL, or another process with
-// the name of this one. What this run had not yet written is done again by the other.
+// FencedError ends a run whose session has expired, because the others saw no heartbeat for [Options].TTL, or because
+// another process has begun under the name of this worker. What this run had not yet written is done again by others.
 type FencedError struct{ Job, Worker string }
 
 // Error says what to do.
@@ -168,8 +169,9 @@ const (
 	noDivisor = "22012" // only the fence divides
 )
 
-// awayCodes are errors that pass: classes, or whole codes. 25P03 and 25P04 end a transaction in which this process stood still for too long.
-// 23505, a key that is there already, is what a batch meets that the server is still writing for a connection that broke.
+// awayCodes are errors that pass: classes, or whole codes. 25P03 and 25P04 end a transaction in which this process
+// stood still for too long. 23505, a key that is there already, is what a batch meets that the server is still writing
+// for a connection that broke.
 var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006", "25P03", "25P04", "23505"}
 
 func isCode(err error, codes ...string) bool {

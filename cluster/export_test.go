@@ -19,7 +19,7 @@ func (c *Cache) Divide(version string, domain func(host string) string) {
 	serverOf(c).suffixes = c.suffixes
 }
 
-// Abandon gives a cache up as the death of its process would: nothing more is written, and the connection breaks.
+// Abandon ends a cache as the death of its process would: nothing more is written, and the connection breaks.
 func (c *Cache) Abandon() {
 	c.mu.Lock()
 	c.closed = true
@@ -29,58 +29,59 @@ func (c *Cache) Abandon() {
 	c.mu.Unlock()
 	c.cancel()
 	c.writes.Wait()
-	c.beats.Load().end()
+	c.heartbeats.Load().end()
 	c.Cut()
 	if c.folder != nil {
 		_ = c.folder.lock.Close()
 	}
 }
 
-// Freeze stops a cache in the middle of a transaction, as a machine that stands still does: its connection holds rows, and nothing beats.
+// Freeze stops a cache in the middle of a transaction, as a machine that stands still does: its connection holds rows,
+// and no heartbeat is sent.
 func (c *Cache) Freeze(ctx context.Context, statements string) error {
-	c.turn <- struct{}{}
-	c.beats.Load().end()
+	c.storeToken <- struct{}{}
+	c.heartbeats.Load().end()
 	_, err := serverOf(c).conn.Exec(ctx, "SET idle_in_transaction_session_timeout = 0; BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
 // Thaw lets a frozen cache go on.
-func (c *Cache) Thaw() { c.give() }
+func (c *Cache) Thaw() { c.releaseStore() }
 
 // Cut breaks the connection.
 func (c *Cache) Cut() {
-	c.turn <- struct{}{}
-	defer c.give()
+	c.storeToken <- struct{}{}
+	defer c.releaseStore()
 	if serverOf(c).conn != nil {
 		_ = serverOf(c).conn.PgConn().Conn().Close()
 	}
 }
 
-// Lock takes the turn, and returns what gives it back.
+// Lock acquires the store, and returns what releases it.
 func (c *Cache) Lock() (give func()) {
-	_ = c.take(context.Background())
-	return c.give
+	_ = c.acquireStore(context.Background())
+	return c.releaseStore
 }
 
-// Dead replays what another worker reads of a session of this TTL: after each pause a beat, read in so long. It returns how many reads it takes until
-// the session is dead, 0 if it is not.
-func Dead(ttl time.Duration, reads []Read) int {
+// ReadsUntilExpired replays what another worker reads of a session with this TTL: after each pause a heartbeat, which
+// takes a while to read. It returns after how many reads the session expires, 0 if it does not.
+func ReadsUntilExpired(ttl time.Duration, reads []Read) int {
 	var w watch
 	now := time.Now()
 	for i, r := range reads {
 		sent := now.Add(r.Pause)
 		now = sent.Add(r.Took)
-		if w.look(&session{number: 1, beat: r.Beat, ttl: ttl}, sent, now) {
+		if w.observe(&session{number: 1, heartbeat: r.Heartbeat, ttl: ttl}, sent, now) {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-// Read is what it reads.
+// Read is one read of a heartbeat.
 type Read struct {
 	Pause, Took time.Duration
-	Beat        int64
+	Heartbeat   int64
 }
 
 // Trace has the statements of the next connection traced, which is made now.
@@ -102,5 +103,5 @@ func (c *Cache) Worker() string { return c.worker }
 // serverOf returns where the job of a cache lies.
 func serverOf(c *Cache) *server { return c.store.(*server) }
 
-// Unlock gives the folder up, as the system does for a process that has died.
+// Unlock releases the folder, as the system does for a process that has died.
 func (c *Cache) Unlock() { _ = c.folder.lock.Close() }

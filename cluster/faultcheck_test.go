@@ -18,9 +18,9 @@ type faultResult struct {
 	on    time.Duration // until hosts of the victim, or any if it is the database, were asked again
 }
 
-// check compares the log of the web, the items and the outcomes with what there was to do: each page was asked for and has one outcome and one item, no
-// host was asked sooner than its delay or twice at a time, except by a process that stood still, and what was asked twice was in flight or unsettled
-// when a fault happened.
+// check compares the log of the web, the items and the outcomes with what there was to do: each page was asked for and
+// has one outcome and one item, no host was asked sooner than its delay or twice at a time, except by a process that
+// stood still, and what was asked twice was in flight or unsettled when a fault happened.
 func (r *faultRun) check(table map[string][]faultResult) {
 	asks := r.web.snapshot()
 	extra := r.extra(asks)
@@ -82,7 +82,8 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	}
 }
 
-// extra returns how many requests beyond those that had to be followed each fault, and reports pages that were not asked for.
+// extra returns how many requests beyond those that had to be followed each fault, and reports pages that were not
+// asked for.
 func (r *faultRun) extra(asks []faultAsk) []int {
 	extra := make([]int, len(r.faults))
 	left := make(map[string]int)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// faultProxy stands between one worker and the database, which may be another one from now on. It does something at the moment when a message
-// passes that has a certain text, and may cut the connection.
+// faultProxy stands between one worker and the database, which may be another one from now on. It does something at the
+// moment when a message passes that has a certain text, and may cut the connection.
 type faultProxy struct {
 	dsn string
 
@@ -86,7 +86,7 @@ func (p *faultProxy) take(message []byte) *moment {
 	return m
 }
 
-// serve hands on what a worker and the database say to each other.
+// serve copies what a worker and the database send each other.
 func (p *faultProxy) serve(client net.Conn) {
 	defer client.Close()
 	p.mu.Lock()
@@ -127,7 +127,7 @@ func (p *faultProxy) serve(client net.Conn) {
 	delete(p.open, server)
 }
 
-// ask hands on what a worker says.
+// ask copies what a worker sends.
 func (p *faultProxy) ask(client, server net.Conn, answers chan<- *moment) {
 	buf := make([]byte, 1<<20)
 	for {

@@ -158,7 +158,8 @@ func (r *faultRun) wasFrozen(by string, at time.Time) bool {
 	return false
 }
 
-// faultKinds are what happens, each of which is told its victim. The victim is returned, which may be another one; nil is the database.
+// faultKinds are what happens, each of which is told its victim. The victim is returned, which may be another one; nil
+// is the database.
 var faultKinds = map[string]func(r *faultRun, w *faultWorker) (*faultWorker, error){
 	"kill":                        func(_ *faultRun, w *faultWorker) (*faultWorker, error) { w.signal(syscall.SIGKILL); return w, nil },
 	"kill before commit":          func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, false, killing, w) },
@@ -244,8 +245,8 @@ func (r *faultRun) killInTakeover(w *faultWorker) (*faultWorker, error) {
 	return r.at(gain, true, killing, r.others(w)...)
 }
 
-// stopInTakeover kills a worker, and stops the first that takes its partitions over, between the statement and the commit: its transaction
-// holds the row of the job.
+// stopInTakeover kills a worker, and stops the first that takes its partitions over, between the statement and the
+// commit: its transaction holds the row of the job.
 func (r *faultRun) stopInTakeover(w *faultWorker) (*faultWorker, error) {
 	defer w.hold()()
 	w.signal(syscall.SIGKILL)
@@ -256,7 +257,8 @@ func (r *faultRun) stopInTakeover(w *faultWorker) (*faultWorker, error) {
 	return victim, err
 }
 
-// killInRelease kills a worker, starts it again when its partitions were taken over, and kills the first that gives it some of them.
+// killInRelease kills a worker, starts it again when its partitions were taken over, and kills the first that releases
+// some of them for it.
 func (r *faultRun) killInRelease(w *faultWorker) (*faultWorker, error) {
 	start := w.hold()
 	w.signal(syscall.SIGKILL)
@@ -341,7 +343,8 @@ func (r *faultRun) raise(*faultWorker) (*faultWorker, error) {
 	return nil, nil
 }
 
-// fillDisk fills the disk with the folder of the first worker, which is killed and cannot begin until there is room again.
+// fillDisk fills the disk with the folder of the first worker, which is killed and cannot begin until there is room
+// again.
 func (r *faultRun) fillDisk(*faultWorker) (*faultWorker, error) {
 	name := filepath.Join(r.disk, "full")
 	err := os.WriteFile(name, make([]byte, 2<<20), 0o600)
@@ -354,7 +357,8 @@ func (r *faultRun) fillDisk(*faultWorker) (*faultWorker, error) {
 	return r.workers[0], os.Remove(name)
 }
 
-// fillDatabase fills the disk with the database and its standby. What has crashed for that is started again when there is room.
+// fillDatabase fills the disk with the database and its standby. What has crashed for that is started again when there
+// is room.
 func (r *faultRun) fillDatabase(*faultWorker) (*faultWorker, error) {
 	full, err := os.Create(filepath.Join(r.databases, "full"))
 	if err != nil {
@@ -378,7 +382,8 @@ func (r *faultRun) fillDatabase(*faultWorker) (*faultWorker, error) {
 	return nil, r.follow()
 }
 
-// Every kind of fault happens to four workers and their database while they crawl. The web's log is the witness, see [faultRun.check].
+// Every kind of fault happens to four workers and their database while they crawl. The web's log is the witness, see
+// [faultRun.check].
 func TestFaultMatrix(t *testing.T) {
 	if *faulty != "" {
 		var c faultCrawl

@@ -20,8 +20,9 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 )
 
-// faultWeb is a web of many hosts whose pages do what pages do: some answer 503 first, some are reached by a redirect, some are asked for twice on
-// purpose, some have their parser fetch a page of another host, and one kills the process that parses it.
+// faultWeb is a web of many hosts whose pages do what pages do: some answer 503 first, some are reached by a redirect,
+// some are asked for twice on purpose, some have their parser fetch a page of another host, and one kills the process
+// that parses it.
 type faultWeb struct {
 	hosts []string // each with its port
 	pages int

@@ -11,8 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
-// death is what the folder of a worker says of a process that has died. Its session is the number of the death: so a death is counted
-// once, however often it is stored.
+// death is what the folder of a worker says of a process that has died. Its session is the number of the death: so a
+// death is counted once, however often it is stored.
 type death struct {
 	session int64
 	running [][]byte // keys of requests that were in flight
@@ -70,7 +70,7 @@ func (l *loaded) findSuspects(ctx context.Context, tx pgx.Tx) error {
 	var id int64
 	var key []byte
 	rows, _ := tx.Query(ctx, `SELECT q.slot, q.rank, q.place, q.seq, q.key, q.attempt, q.parent, q.data, ~q.rank, r.depth
-		FROM slot AS s JOIN queue AS q ON q.slot = s.id JOIN request AS r ON r.key = q.key WHERE s.partition = ANY ($1) AND q.key = ANY ($2)`, once, l.parts, keys)
+		FROM slot AS s JOIN queue AS q ON q.slot = s.id JOIN request AS r ON r.key = q.key WHERE s.partition = ANY ($1) AND q.key = ANY ($2)`, unprepared, l.parts, keys)
 	_, err := pgx.ForEachRow(rows, []any{&id, &e.rank, &e.place, &e.seq, &key, &e.attempt, &e.parent, &e.data, &e.priority, &e.depth}, func() error {
 		read := e
 		read.key, read.data, read.slot = tegenaria.Key(key), slices.Clone(e.data), l.byID[id]
@@ -83,8 +83,8 @@ func (l *loaded) findSuspects(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// handOut hands suspects out as Next would. Those that are delayed, or that a crash has undone with the page that emitted them, have their
-// crashes when Next hands them out. Called with mu held.
+// handOut hands suspects out as Next would. Those that are delayed, or that a crash has undone with the page that
+// emitted them, have their crashes when Next hands them out. Called with mu held.
 func (c *Cache) handOut(suspects []*entry) (records []tegenaria.Record) {
 	for _, e := range suspects {
 		s := e.slot
@@ -92,16 +92,16 @@ func (c *Cache) handOut(suspects []*entry) (records []tegenaria.Record) {
 		if s.count--; s.count == 0 {
 			c.workbench.lists--
 		}
-		c.fly(e)
+		c.startFlight(e)
 		c.entries[e.key] = e
 		records = append(records, c.recordOf(e))
 	}
 	return records
 }
 
-// fly notes that a request that was taken out of its list is in flight. Called with mu held.
-func (c *Cache) fly(e *entry) {
-	e.flying = true
+// startFlight notes that a request that was taken out of its list is in flight. Called with mu held.
+func (c *Cache) startFlight(e *entry) {
+	e.inFlight = true
 	e.slot.flights++
 	c.flights++
 	c.hidden[e.place] = struct{}{}
@@ -115,33 +115,34 @@ func (c *Cache) recordOf(e *entry) tegenaria.Record {
 	}
 }
 
-// know takes over what is stored of crashes. Called with mu held.
-func (c *Cache) know(crashes map[tegenaria.Key]int) {
+// addCrashes takes over the stored crashes. Called with mu held.
+func (c *Cache) addCrashes(crashes map[tegenaria.Key]int) {
 	c.crashes = crashes
-	for key := range c.open.calmed {
+	for key := range c.open.clearedCrashes {
 		delete(c.crashes, key)
 	}
 }
 
-// calm forgets the crashes of a request that was settled or returned. Called with mu held.
-func (c *Cache) calm(key tegenaria.Key) {
+// clearCrashes forgets the crashes of a request that was settled or returned. Called with mu held.
+func (c *Cache) clearCrashes(key tegenaria.Key) {
 	if c.crashes[key] > 0 {
 		delete(c.crashes, key)
-		c.open.calmed[key] = struct{}{}
-		c.open.size += smallChange
+		c.open.clearedCrashes[key] = struct{}{}
+		c.open.size += changeCost
 	}
 }
 
-// unmark forgets the marks of requests whose crashes are not stored any more. Called with mu held.
-func (c *Cache) unmark(b *batch) {
+// removeMarks forgets the marks of requests whose crashes are not stored any more. Called with mu held.
+func (c *Cache) removeMarks(b *batch) {
 	if c.folder != nil {
-		for key := range b.calmed {
+		for key := range b.clearedCrashes {
 			c.folder.notes.Unmark((*flightnotes.Key)(&key))
 		}
 	}
 }
 
-// RecordFlight is described at [tegenaria.FlightRecorder]. It writes to a mapped file and waits for nothing. Without [Options].Dir it notes nothing.
+// RecordFlight is described at [tegenaria.FlightRecorder]. It writes to a mapped file and waits for nothing. Without
+// [Options].Dir it notes nothing.
 func (c *Cache) RecordFlight(rec *tegenaria.Record, now tegenaria.Flight) error {
 	if c.folder == nil {
 		return nil

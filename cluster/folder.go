@@ -18,9 +18,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
-// folder is the Options.Dir of a worker. It belongs to one process at a time, which is proved by a lock. The processes that have it one
-// after the other are known to the database by one number: so the next one ends the session of one that has died as it would end an
-// earlier session of its own.
+// folder is the Options.Dir of a worker. It belongs to one process at a time, which is proved by a lock. The processes
+// that have it one after the other are known to the database by one number: so the next one ends the session of one
+// that has died as it would end an earlier session of its own.
 type folder struct {
 	path  string
 	lock  io.Closer
@@ -40,16 +40,17 @@ type folderState struct {
 // The files of a folder, beside that of the notes.
 const (
 	folderLock  = "LOCK"
-	folderIsOf  = "WORKER"
+	folderOwner = "WORKER"
 	newFileName = ".new" // added to the name of a file that is to take the place of another one
 )
 
-// openFolder opens a folder, which is made if there is none. A worker of "" is the one to which it belongs, and it has to be there.
+// openFolder opens a folder, which is made if there is none. A worker of "" is the one to which it belongs, and it has
+// to be there.
 func openFolder(path, job, worker string) (f *folder, err error) {
 	if path, err = filepath.Abs(path); err == nil && worker != "" {
 		err = os.MkdirAll(path, 0o700)
 	} else if err == nil {
-		_, err = os.Stat(filepath.Join(path, folderIsOf))
+		_, err = os.Stat(filepath.Join(path, folderOwner))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the folder of a worker: %w", err)
@@ -85,7 +86,7 @@ func lockFile(path string) (*os.File, error) {
 
 // identify reads what the folder says of its worker, and refuses that of another one.
 func (f *folder) identify(job, worker string) error {
-	content, err := os.ReadFile(filepath.Join(f.path, folderIsOf))
+	content, err := os.ReadFile(filepath.Join(f.path, folderOwner))
 	if errors.Is(err, fs.ErrNotExist) && worker != "" {
 		f.state = folderState{Job: job, Worker: worker, Lock: rand.Int32()}
 		return nil
@@ -106,7 +107,7 @@ func (f *folder) identify(job, worker string) error {
 func (f *folder) store() error {
 	content, err := json.Marshal(f.state)
 	if err == nil {
-		err = f.Write(folderIsOf, content)
+		err = f.Write(folderOwner, content)
 	}
 	if err != nil {
 		return fmt.Errorf("cluster: the folder %s: %w", f.path, err)
@@ -114,11 +115,11 @@ func (f *folder) store() error {
 	return nil
 }
 
-// meet compares the folder with the job in the database, and reads the notes that belong to it.
-func (f *folder) meet(ctx context.Context, s *server) error {
+// matchJob compares the folder with the job in the database, and reads the notes that belong to it.
+func (f *folder) matchJob(ctx context.Context, s *server) error {
 	var made int64
 	err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT (extract(epoch FROM made) * 1000000)::bigint FROM job`, once).Scan(&made)
+		return conn.QueryRow(ctx, `SELECT (extract(epoch FROM made) * 1000000)::bigint FROM job`, unprepared).Scan(&made)
 	})
 	if err != nil {
 		return err
@@ -138,14 +139,14 @@ func (f *folder) meet(ctx context.Context, s *server) error {
 	return nil
 }
 
-// began notes that a session has begun, whose transaction has stored what the notes said of an earlier one.
-func (f *folder) began(session int64) error {
+// sessionBegan notes that a session has begun, whose transaction has stored what the notes said of an earlier one.
+func (f *folder) sessionBegan(session int64) error {
 	f.notes.ClearAll() // before the session changes: a crash between the two counts once
 	f.state.Session = session
 	return f.store()
 }
 
-// close gives the folder up.
+// close releases the folder.
 func (f *folder) close() (err error) {
 	if f == nil {
 		return nil
@@ -189,8 +190,8 @@ func (f *folder) Open(name string) (flightnotes.File, error) {
 // Remove is described at [flightnotes.Folder].
 func (f *folder) Remove(name string) error { return os.Remove(filepath.Join(f.path, name)) }
 
-// replace has a file that was written take the place of another one in one step, and makes that durable; unless err is an error, which it
-// returns. Then the file is removed.
+// replace has a file that was written take the place of another one in one step, and makes that durable; unless err is
+// an error, which it returns. Then the file is removed.
 func replace(file *os.File, path string, err error) error {
 	if err == nil {
 		err = file.Sync()

@@ -45,7 +45,8 @@ func TestFolderIsOfOneWorker(t *testing.T) {
 	}
 }
 
-// A worker whose process stood still in the middle of a transaction, and is gone, begins at once: its folder is the proof, and not the TTL.
+// A worker whose process stood still in the middle of a transaction, and is gone, begins at once: its folder is the
+// proof, and not the TTL.
 func TestFolderProvesDeath(t *testing.T) {
 	dsn, job, dir := database(t), newJob(), t.TempDir()
 	gone, _ := as(t, dsn, job, "one", dir)
@@ -59,7 +60,8 @@ func TestFolderProvesDeath(t *testing.T) {
 	gone.Abandon()
 }
 
-// Each death counts for what was in flight, whichever worker has died, and also for a page that the crash has undone. It counts once.
+// Each death counts for what was in flight, whichever worker has died, and also for a page that the crash has undone.
+// It counts once.
 func TestDeathsAreCountedOnAllWorkers(t *testing.T) {
 	dsn, job := database(t), newJob()
 	dirs := map[string]string{"a": t.TempDir(), "b": t.TempDir()}

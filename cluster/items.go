@@ -20,9 +20,9 @@ var (
 	_ tegenaria.Closer             = (*ItemTable)(nil)
 )
 
-// Items returns a pipeline that stores items, as JSON, in the transaction that settles their page: each is in the table item of the job once,
-// whatever happens to the workers and their disks. [Collect] writes those of all workers to a file. The engine must have the [Cache] of a job;
-// with another cache the run does not begin.
+// Items returns a pipeline that stores items, as JSON, in the transaction that settles their page: each is in the table
+// item of the job once, whatever happens to the workers and their disks. [Collect] writes those of all workers to a
+// file. The engine must have the [Cache] of a job; with another cache the run does not begin.
 func Items() *ItemTable { return new(ItemTable) }
 
 const (
@@ -62,8 +62,8 @@ func (p *ItemTable) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.Ite
 	return p.staged.Add(item.CtxId, line.Bytes())
 }
 
-// Prepare is part of tegenaria.Committer. Its checkpoint is the items, a line each, which the cache does not store as a checkpoint but writes to
-// the table.
+// Prepare is part of tegenaria.Committer. Its checkpoint is the items, a line each, which the cache does not store as a
+// checkpoint but writes to the table.
 func (p *ItemTable) Prepare(_ context.Context, ids []string) (lines []byte, err error) {
 	err = p.staged.Take(ids, func(line []byte) error {
 		lines = append(lines, line...)

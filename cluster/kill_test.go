@@ -93,8 +93,8 @@ func (c *crawl) run(ctx context.Context) (err error) {
 	).Run(ctx, "killed")
 }
 
-// A crawl is killed at moments that are drawn, again and again. Each page is asked for, as the site says itself, its item is written once, and
-// each request has one outcome.
+// A crawl is killed at random moments, again and again. Each page is asked for, as the site says itself, its item is
+// written once, and each request has one outcome.
 func TestKills(t *testing.T) {
 	if *killed != "" {
 		var c crawl

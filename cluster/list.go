@@ -42,7 +42,7 @@ type entry struct {
 
 	delayed  bool   // it is in the due list; otherwise in its slot's queue
 	front    bool   // it is in the front of its list
-	flying   bool   // Next has handed it out
+	inFlight bool   // Next has handed it out
 	settling bool   // it is in a batch of Settle
 	batch    *batch // which will store it where it is now; nil: it is stored
 }
@@ -52,8 +52,8 @@ const entryCost = 192
 
 func (e *entry) cost() int { return len(e.data) + entryCost }
 
-// list is a queue of a slot, or the due list. Its front, all that waits before cursor, is in memory. The rest is in the database, or in a
-// batch that has yet to be written.
+// list is a queue of a slot, or the due list. Its front, all that waits before cursor, is in memory. The rest is in the
+// database, or in a batch that has yet to be written.
 type list struct {
 	count  int   // requests that wait here
 	head   order // of the first of them, or a place before it with its rank
@@ -206,7 +206,8 @@ func (w *workbench) cut(l *list) {
 	}
 }
 
-// fill puts entries that were read, in order, behind those of a front. They are all that waits from the cursor up to the new one.
+// fill puts entries that were read, in order, behind those of a front. They are all that waits from the cursor up to
+// the new one.
 func (w *workbench) fill(l *list, entries []*entry, cursor order) {
 	l.cursor = cursor
 	for _, e := range entries {

@@ -15,14 +15,14 @@ import (
 
 // loaded is what a worker has to know of partitions that it has taken. Their queues stay where they are.
 type loaded struct {
-	session int64
-	paused  bool
-	drawn   int64 // pages of the limit, by former sessions of the worker
-	state   tegenaria.State
-	parts   []int
-	slots   map[string]*slot
-	byID    map[int64]*slot
-	due     list
+	session  int64
+	paused   bool
+	reserved int64 // pages of the limit, by former sessions of the worker
+	state    tegenaria.State
+	parts    []int
+	slots    map[string]*slot
+	byID     map[int64]*slot
+	due      list
 
 	crashes  map[tegenaria.Key]int
 	suspects []*entry // in the order in which they are to be handed out
@@ -32,8 +32,8 @@ func newLoaded(session int64) *loaded {
 	return &loaded{session: session, slots: make(map[string]*slot), byID: make(map[int64]*slot), crashes: make(map[tegenaria.Key]int)}
 }
 
-// errTakenMeanwhile says that another process has begun under the name of this worker just now.
-var errTakenMeanwhile = errors.New("another worker has begun")
+// errNameTaken says that another process has begun under the name of this worker just now.
+var errNameTaken = errors.New("another worker has begun")
 
 // begin begins a session when no other one has the name of the worker. sent is when it began, at the latest.
 func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *loaded, sent time.Time, err error) {
@@ -41,7 +41,7 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *load
 	for {
 		err := s.await(ctx)
 		if err == nil {
-			err = s.goOnEverywhere(ctx)
+			err = s.resumeStoppedEverywhere(ctx)
 		}
 		if err != nil {
 			return nil, sent, err
@@ -56,7 +56,7 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *load
 		})
 		var mismatch *MismatchError
 		switch {
-		case errors.Is(err, errTakenMeanwhile):
+		case errors.Is(err, errNameTaken):
 		case errors.As(err, &mismatch):
 			return nil, sent, mismatch
 		default:
@@ -65,19 +65,20 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *load
 	}
 }
 
-// beginOnce begins a session in a transaction, takes some of what it is to have and what is free of that, and reads what it has to know.
+// beginOnce begins a session in a transaction, takes some of what it is to have and what is free of that, and reads
+// what it has to know.
 func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Job, d death) (*loaded, error) {
 	l := newLoaded(0)
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var spider, finished *string
 		var keyVersion *int
-		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + servers RETURNING sessions, spider, key_version, started, finished`, once).
+		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + servers RETURNING sessions, spider, key_version, started, finished`, unprepared).
 			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
 		if err != nil {
 			return err
 		}
 		if o, err := s.namesake(ctx, tx); err != nil || o != nil {
-			return cmp.Or(err, errTakenMeanwhile)
+			return cmp.Or(err, errNameTaken)
 		}
 		if spider != nil && *spider != clean(job.Spider) {
 			return &MismatchError{Job: s.job, What: "spider", Stored: *spider, Asked: job.Spider}
@@ -94,17 +95,18 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 		}
 		var batch pgx.Batch
 		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
-		// A job that was stopped goes on when the workers have ended that were to stop, with all the pages of its limit.
+		// A job that was stopped goes on when the workers have ended that were to stop, with all the pages of its
+		// limit.
 		if s.servers == 1 {
-			batch.Queue(goOn, s.lock)
+			batch.Queue(resumeStopped, s.lock)
 		}
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
-			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false, drained = false RETURNING pages`, s.worker, l.session).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&l.drawn) })
-		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
-		batch.Queue(`DELETE FROM turn AS t WHERE NOT coalesce(` + isLiving + `, false)`)
-		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
-		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, expired = false, began = excluded.began, holds_pages = false, drained = false RETURNING reserved_pages`, s.worker, l.session).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&l.reserved) })
+		batch.Queue(`DELETE FROM heartbeat WHERE lock = $1`, s.lock)
+		batch.Queue(`DELETE FROM host_lease AS t WHERE NOT coalesce(` + leaseCounts + `, false)`)
+		batch.Queue(`INSERT INTO heartbeat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
+		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT expired) RETURNING name, value)
 			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
 			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
 		d.queue(&batch)
@@ -117,11 +119,11 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 		}
 		l.paused = v.paused
 		if v.stopped == "" {
-			if err := v.assign(ctx, tx); err != nil {
+			if err := v.rebalance(ctx, tx); err != nil {
 				return err
 			}
 		}
-		if err := l.gain(ctx, tx, s.worker, nil); err != nil || l.state.Finished {
+		if err := l.takePartitions(ctx, tx, s.worker, nil); err != nil || l.state.Finished {
 			return err
 		}
 		return l.findSuspects(ctx, tx)
@@ -135,19 +137,20 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 // slotsAtOnce is about how many slots are taken at a time: partitions, at least one, until they have so many.
 const slotsAtOnce = 1000
 
-// isFree is the condition that the session $1 may take a partition: it is to have it, does not have it yet ($2 are those that it has), and nobody
-// else has it nor sends a request to it, for which a former owner has granted the turn.
+// isFree is the condition that the session $1 may take a partition: it is assigned to the session, which does not have
+// it yet ($2 are those that it has), and nobody else owns it nor sends a request to it, for which a former owner has
+// granted a lease.
 const isFree = `number <> ALL ($2) AND (owner = $1 OR wanted = $1
-	AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried)
-	AND NOT EXISTS (SELECT FROM turn AS t WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND ` + isLiving + `))`
+	AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT expired)
+	AND NOT EXISTS (SELECT FROM host_lease AS t WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND ` + leaseCounts + `))`
 
-// gain takes some of the partitions that the session may have, the smallest numbers first, and reads what is there, and the checkpoints and counters
-// of a worker; "" is none.
-func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
+// takePartitions takes some of the partitions that the session may have, the smallest numbers first, and reads what is
+// there, and the checkpoints and counters of a worker; "" is none.
+func (l *loaded) takePartitions(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
 	rows, _ := tx.Query(ctx, `WITH free AS (SELECT number, (SELECT count(*) FROM (SELECT FROM slot WHERE slot.partition = number LIMIT $3) AS s) AS slots FROM partition WHERE `+isFree+`)
 		UPDATE partition SET owner = $1 WHERE `+isFree+`
 		AND number IN (SELECT number FROM (SELECT number, sum(slots) OVER (ORDER BY number) - slots AS before FROM free) AS f WHERE before < $3)
-		RETURNING number`, once, l.session, append([]int{}, has...), slotsAtOnce)
+		RETURNING number`, unprepared, l.session, append([]int{}, has...), slotsAtOnce)
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
 		return err
@@ -204,8 +207,9 @@ func (l *loaded) readDue(rows pgx.Rows) error {
 	return err
 }
 
-// ofJob is the checkpoint that every worker of a job has to know: which loopback addresses its seeds allow. It has the worker "".
-const ofJob = "tegenaria/loopback"
+// loopbackCheckpoint is the checkpoint that every worker of a job has to know: which loopback addresses its seeds
+// allow. It has the worker "".
+const loopbackCheckpoint = "tegenaria/loopback"
 
 // readCheckpoints reads the checkpoints of a worker, and those of the job.
 func (l *loaded) readCheckpoints(rows pgx.Rows) error {

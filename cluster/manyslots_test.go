@@ -14,8 +14,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
-// A worker that takes over a job of many hosts takes its partitions one after the other: it has requests to hand out before it has read all hosts.
-// A link to a host that it has not read yet waits in the inbox, and makes no second row of that host. The deep check measures a million hosts.
+// A worker that takes over a job of many hosts takes its partitions one after the other: it has requests to hand out
+// before it has read all hosts. A link to a host that it has not read yet waits in the inbox, and makes no second row
+// of that host. The deep check measures a million hosts.
 func TestManySlots(t *testing.T) {
 	hosts := deep.Rounds(3000, 1_000_000)
 	dsn := database(t)

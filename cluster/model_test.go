@@ -15,30 +15,30 @@ import (
 
 // model is what the tables of a job hold, in memory. A call under its mutex is what a transaction is in PostgreSQL.
 type model struct {
-	place
+	location
 	mu sync.Mutex // guards the fields below
 
 	sessions          int64
 	over              bool
 	reached           bool
 	read              int64 // told by over
-	outbox            map[int64]letter
-	sent, received    map[int]int64   // parcels, by server
-	packed            map[int][]int64 // the letters of the parcel that is on its way, by server
-	homes             map[string]*modelHome
+	outbox            map[int64]message
+	sent, received    map[int]int64   // outbox batches, by server
+	batched           map[int][]int64 // the messages of the outbox batch that is on its way, by server
+	assignments       map[string]*modelAssignment
 	workers           map[string]*modelWorker
-	beats             map[int64]*session // by session, as others read them
+	heartbeats        map[int64]*session // by session, as others read them
 	owners, wanted    []int64            // by partition
 	started, paused   bool
 	finished, stopped string
 
 	slots       map[int64]slot
-	requests    map[tegenaria.Key]sight
-	queue       map[spot]modelRow // both lists of waiting requests
-	inbox       map[mark]letter
-	turns       map[int64]turn
-	until       map[int64]time.Time // by number of a turn of another server
-	lastLetter  int64
+	requests    map[tegenaria.Key]seenKey
+	queue       map[queuePosition]modelRow // both lists of waiting requests
+	inbox       map[messageID]message
+	leases      map[int64]hostLease
+	until       map[int64]time.Time // by number of a lease of another server
+	lastMessage int64
 	outcomes    map[int64]modelOutcome // by number of the request
 	checkpoints map[[2]string][]byte   // by worker and name
 	counters    map[[2]string]int64
@@ -49,7 +49,7 @@ type model struct {
 // modelWorker is the row of a worker.
 type modelWorker struct {
 	session, batch int64
-	buried         bool
+	expired        bool
 	pages          int64
 	holds          bool
 	drained        bool // it is to end
@@ -69,12 +69,12 @@ type modelOutcome struct {
 	outcome tegenaria.Outcome
 }
 
-func newModel(at place) *model {
-	partitions := at.here()
+func newModel(at location) *model {
+	partitions := at.partitionsHere()
 	return &model{
-		place: at, sessions: int64(at.home), outbox: make(map[int64]letter), until: make(map[int64]time.Time), sent: make(map[int]int64), received: make(map[int]int64), packed: make(map[int][]int64), homes: make(map[string]*modelHome),
-		workers: make(map[string]*modelWorker), beats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
-		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter), turns: make(map[int64]turn),
+		location: at, sessions: int64(at.ownServer), outbox: make(map[int64]message), until: make(map[int64]time.Time), sent: make(map[int]int64), received: make(map[int]int64), batched: make(map[int][]int64), assignments: make(map[string]*modelAssignment),
+		workers: make(map[string]*modelWorker), heartbeats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
+		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]seenKey), queue: make(map[queuePosition]modelRow), inbox: make(map[messageID]message), leases: make(map[int64]hostLease),
 		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),
 	}
 }
@@ -88,14 +88,16 @@ func (m *model) String() string {
 	return b.String()
 }
 
-// isLiving reports whether a turn may be in use.
-func (m *model) isLiving(t *turn) bool { return m.alive(t.session) || m.until[t.id].After(time.Now()) }
+// leaseCounts reports whether a lease may be in use.
+func (m *model) leaseCounts(t *hostLease) bool {
+	return m.alive(t.session) || m.until[t.id].After(time.Now())
+}
 
-// alive reports whether a session is not buried.
+// alive reports whether a session is not expired.
 func (m *model) alive(session int64) bool {
 	for _, w := range m.workers {
 		if w.session == session {
-			return !w.buried
+			return !w.expired
 		}
 	}
 	return false
@@ -103,18 +105,18 @@ func (m *model) alive(session int64) bool {
 
 func (m *model) view() *view {
 	v := &view{
-		begun:  m.sessions,
-		owners: slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
-		open: int64(len(m.queue) + len(m.inbox)), allowed: m.checkpoints[[2]string{"", ofJob}],
+		newestSession: m.sessions,
+		owners:        slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
+		open: int64(len(m.queue) + len(m.inbox)), allowed: m.checkpoints[[2]string{"", loopbackCheckpoint}],
 	}
-	for _, t := range m.turns {
-		if m.isLiving(&t) {
-			v.turns = append(v.turns, t)
+	for _, t := range m.leases {
+		if m.leaseCounts(&t) {
+			v.leases = append(v.leases, t)
 		}
 	}
 	for name, w := range m.workers {
-		if beat := m.beats[w.session]; beat != nil && !w.buried {
-			o := *beat
+		if heartbeat := m.heartbeats[w.session]; heartbeat != nil && !w.expired {
+			o := *heartbeat
 			o.worker, o.drained = name, w.drained
 			v.sessions = append(v.sessions, o)
 		}
@@ -122,9 +124,9 @@ func (m *model) view() *view {
 	return v
 }
 
-func (m *model) assign() *view {
+func (m *model) rebalance() *view {
 	v := m.view()
-	v.wanted = v.divide()
+	v.wanted = v.assignment()
 	m.wanted = slices.Clone(v.wanted)
 	return v
 }
@@ -134,21 +136,23 @@ func (m *model) done() bool {
 	return m.over || m.servers == 1 && m.started && m.stopped == "" && len(m.queue) == 0 && len(m.inbox) == 0
 }
 
-// isLent reports whether another session sends a request to a slot of a partition, for which an owner has granted it the turn.
-func (m *model) isLent(partition int, session int64) bool {
-	for _, t := range m.turns {
-		if t.partition == partition && t.owner != 0 && t.session != session && m.isLiving(&t) {
+// isLeased reports whether another session sends a request to a slot of a partition, for which an owner has granted it
+// a lease.
+func (m *model) isLeased(partition int, session int64) bool {
+	for _, t := range m.leases {
+		if t.partition == partition && t.owner != 0 && t.session != session && m.leaseCounts(&t) {
 			return true
 		}
 	}
 	return false
 }
 
-// gain has a session take some of what it is to have and nobody has, and of what it has without knowing that: at most so many partitions.
-func (m *model) gain(session int64, worker string, has []int, most int) *loaded {
+// takePartitions has a session take some of what it is to have and nobody has, and of what it has without knowing that:
+// at most so many partitions.
+func (m *model) takePartitions(session int64, worker string, has []int, most int) *loaded {
 	l := newLoaded(session)
 	for p := range m.owners {
-		if len(l.parts) < most && !slices.Contains(has, p) && (m.owners[p] == session || m.wanted[p] == session && !m.alive(m.owners[p]) && !m.isLent(p, session)) {
+		if len(l.parts) < most && !slices.Contains(has, p) && (m.owners[p] == session || m.wanted[p] == session && !m.alive(m.owners[p]) && !m.isLeased(p, session)) {
 			m.owners[p] = session
 			l.parts = append(l.parts, p)
 		}
@@ -192,9 +196,9 @@ func (m *model) gain(session int64, worker string, has []int, most int) *loaded 
 	return l
 }
 
-// door is the way of a worker to a model.
-type door struct {
-	*way
+// modelStore is the store of a worker on a model, over its link.
+type modelStore struct {
+	*link
 	model *model
 	all   []*model // by server
 	member
@@ -202,10 +206,10 @@ type door struct {
 	batches map[*batch]*modelBatch
 }
 
-var _ store = (*door)(nil)
+var _ store = (*modelStore)(nil)
 
 // call has the model do something, again if the answer is lost.
-func (d *door) call(ctx context.Context, doing string, do func(m *model) error) error {
+func (d *modelStore) call(ctx context.Context, doing string, do func(m *model) error) error {
 	return d.through(ctx, doing, func() error {
 		d.model.mu.Lock()
 		defer d.model.mu.Unlock()
@@ -213,23 +217,23 @@ func (d *door) call(ctx context.Context, doing string, do func(m *model) error) 
 	})
 }
 
-func (d *door) fenced() error { return &FencedError{Job: d.job, Worker: d.worker} }
+func (d *modelStore) fenced() error { return &FencedError{Job: d.job, Worker: d.worker} }
 
 // namesake returns the session of another process that has the name of the worker.
-func (d *door) namesake(m *model) *session {
+func (d *modelStore) namesake(m *model) *session {
 	w := m.workers[d.worker]
-	if w == nil || w.buried || m.beats[w.session] == nil || m.beats[w.session].lock == d.lock {
+	if w == nil || w.expired || m.heartbeats[w.session] == nil || m.heartbeats[w.session].lock == d.lock {
 		return nil
 	}
-	o := *m.beats[w.session]
+	o := *m.heartbeats[w.session]
 	o.worker = d.worker
 	return &o
 }
 
-func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded, sent time.Time, err error) {
+func (d *modelStore) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded, sent time.Time, err error) {
 	for {
 		var o *session
-		if err = d.goOn(ctx); err != nil {
+		if err = d.resumeStoppedEverywhere(ctx); err != nil {
 			return nil, sent, err
 		}
 		sent = time.Now()
@@ -239,59 +243,59 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded
 			}
 			m.sessions += int64(m.servers)
 			d.session = m.sessions
-			if m.servers == 1 && m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
+			if m.servers == 1 && m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.heartbeats)), func(o *session) bool { return o.lock != d.lock }) {
 				m.stopped = ""
 				m.resumed++
 				for _, w := range m.workers {
 					w.pages = 0
 				}
 			}
-			maps.DeleteFunc(m.beats, func(_ int64, o *session) bool { return o.lock == d.lock })
+			maps.DeleteFunc(m.heartbeats, func(_ int64, o *session) bool { return o.lock == d.lock })
 			pages := int64(0)
 			if before := m.workers[d.worker]; before != nil {
 				pages = before.pages
 			}
 			m.workers[d.worker] = &modelWorker{session: d.session, pages: pages}
-			m.beats[d.session] = &session{number: d.session, ttl: d.ttl, lock: d.lock}
+			m.heartbeats[d.session] = &session{number: d.session, ttl: d.ttl, lock: d.lock}
 			for of, n := range maps.Clone(m.counters) {
-				if w := m.workers[of[0]]; w == nil || w.buried {
+				if w := m.workers[of[0]]; w == nil || w.expired {
 					delete(m.counters, of)
 					m.counters[[2]string{d.worker, of[1]}] += n
 				}
 			}
 			if m.stopped == "" {
-				m.assign()
+				m.rebalance()
 			}
-			l = m.gain(d.session, d.worker, nil, d.partitionsAtOnce())
-			l.paused, l.drawn = m.paused, pages
+			l = m.takePartitions(d.session, d.worker, nil, d.partitionsAtOnce())
+			l.paused, l.reserved = m.paused, pages
 			l.state.Durable, l.state.Started, l.state.Finished, l.state.Reason = true, m.started, m.finished != "", m.finished
 			return nil
 		})
 		if o == nil || err != nil {
 			return l, sent, err
 		}
-		if err := d.bury(ctx, o); err != nil { // the process of that name has died: there is one at a time
+		if err := d.expire(ctx, o); err != nil { // the process of that name has died: there is one at a time
 			return nil, sent, err
 		}
 	}
 }
 
-// partitionsAtOnce draws how many partitions are taken at a time.
-func (d *door) partitionsAtOnce() int {
+// partitionsAtOnce picks how many partitions are taken at a time.
+func (d *modelStore) partitionsAtOnce() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return 1 + d.random.IntN(3)
 }
 
-func (d *door) giveUp(ctx context.Context) error {
+func (d *modelStore) endSession(ctx context.Context) error {
 	return d.call(ctx, "closing", func(m *model) error {
-		maps.DeleteFunc(m.beats, func(number int64, o *session) bool {
+		maps.DeleteFunc(m.heartbeats, func(number int64, o *session) bool {
 			if o.lock != d.lock {
 				return false
 			}
 			for _, w := range m.workers {
 				if w.session == number {
-					w.buried = true
+					w.expired = true
 				}
 			}
 			return true
@@ -300,9 +304,9 @@ func (d *door) giveUp(ctx context.Context) error {
 	})
 }
 
-func (d *door) close(context.Context) error { return nil }
+func (d *modelStore) close(context.Context) error { return nil }
 
-func (d *door) view(ctx context.Context) (v *view, err error) {
+func (d *modelStore) view(ctx context.Context) (v *view, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		v = m.view()
 		return nil
@@ -310,7 +314,7 @@ func (d *door) view(ctx context.Context) (v *view, err error) {
 	return v, err
 }
 
-func (d *door) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
+func (d *modelStore) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		n = m.counts()
 		return nil
@@ -319,48 +323,48 @@ func (d *door) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
 }
 
 func (m *model) counts() tegenaria.JobCounts {
-	n := tegenaria.JobCounts{Programs: len(m.beats), Waiting: int64(len(m.queue) + len(m.inbox) + len(m.outbox)), Counters: make(map[string]int64)}
+	n := tegenaria.JobCounts{Programs: len(m.heartbeats), Waiting: int64(len(m.queue) + len(m.inbox) + len(m.outbox)), Counters: make(map[string]int64)}
 	for of, value := range m.counters {
 		n.Counters[of[1]] += value
 	}
 	return n
 }
 
-func (d *door) bury(ctx context.Context, o *session) error {
+func (d *modelStore) expire(ctx context.Context, o *session) error {
 	return d.call(ctx, "reading", func(m *model) error {
-		m.bury(o)
+		m.expire(o)
 		return nil
 	})
 }
 
-// bury buries a session, unless it has beaten since it was read.
-func (m *model) bury(o *session) {
-	if beat := m.beats[o.number]; beat != nil && beat.beat == o.beat {
-		delete(m.beats, o.number)
-		m.workers[o.worker].buried = true
+// expire expires a session, unless a heartbeat has come since it was read.
+func (m *model) expire(o *session) {
+	if heartbeat := m.heartbeats[o.number]; heartbeat != nil && heartbeat.heartbeat == o.heartbeat {
+		delete(m.heartbeats, o.number)
+		m.workers[o.worker].expired = true
 	}
 }
 
-func (d *door) assign(ctx context.Context) (v *view, err error) {
+func (d *modelStore) rebalance(ctx context.Context) (v *view, err error) {
 	err = d.call(ctx, "writing", func(m *model) error {
-		v = m.assign()
+		v = m.rebalance()
 		return nil
 	})
 	return v, err
 }
 
-func (d *door) gain(ctx context.Context, has []int) (l *loaded, err error) {
+func (d *modelStore) takePartitions(ctx context.Context, has []int) (l *loaded, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		if !m.alive(d.session) {
 			return d.fenced()
 		}
-		l = m.gain(d.session, "", has, d.partitionsAtOnce())
+		l = m.takePartitions(d.session, "", has, d.partitionsAtOnce())
 		return nil
 	})
 	return l, err
 }
 
-func (d *door) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
+func (d *modelStore) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		over, read = told || m.done(), 0
 		for of, n := range m.counters {
@@ -376,12 +380,12 @@ func (d *door) finished(ctx context.Context, told bool) (over bool, read int64, 
 	return over, read, err
 }
 
-func (d *door) draw(ctx context.Context, limit, had, total int64, holds bool) (drawn int64, over bool, err error) {
+func (d *modelStore) reservePages(ctx context.Context, limit, had, total int64, holds bool) (reserved int64, over bool, err error) {
 	err = d.call(ctx, "writing", func(m *model) error {
 		others, hold := int64(0), false
 		for name, w := range m.workers {
 			if name != d.worker {
-				others, hold = others+w.pages, hold || w.holds && !w.buried
+				others, hold = others+w.pages, hold || w.holds && !w.expired
 			}
 		}
 		if !m.alive(d.session) {
@@ -390,40 +394,40 @@ func (d *door) draw(ctx context.Context, limit, had, total int64, holds bool) (d
 		w := m.workers[d.worker]
 		w.pages = max(min(total, limit-others), 0)
 		w.holds = holds || w.pages > had
-		drawn, over = w.pages, others+w.pages >= limit && !w.holds && !hold
+		reserved, over = w.pages, others+w.pages >= limit && !w.holds && !hold
 		m.reached = m.reached || over && m.servers > 1
 		return nil
 	})
-	return drawn, over, err
+	return reserved, over, err
 }
 
-func (d *door) askTurn(ctx context.Context, t *turn) error {
+func (d *modelStore) requestLease(ctx context.Context, t *hostLease) error {
 	return d.call(ctx, "writing", func(m *model) error {
-		if _, ok := m.turns[t.id]; !ok {
-			m.turns[t.id] = *t
+		if _, ok := m.leases[t.id]; !ok {
+			m.leases[t.id] = *t
 		}
 		return nil
 	})
 }
 
-func (d *door) grantTurn(ctx context.Context, id int64) error {
+func (d *modelStore) grantLease(ctx context.Context, id int64) error {
 	return d.call(ctx, "writing", func(m *model) error {
-		if t, ok := m.turns[id]; ok {
+		if t, ok := m.leases[id]; ok {
 			t.owner = d.session
-			m.turns[id] = t
+			m.leases[id] = t
 		}
 		return nil
 	})
 }
 
-func (d *door) endTurn(ctx context.Context, id int64) error {
+func (d *modelStore) endLease(ctx context.Context, id int64) error {
 	return d.call(ctx, "writing", func(m *model) error {
-		delete(m.turns, id)
+		delete(m.leases, id)
 		return nil
 	})
 }
 
-func (d *door) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
+func (d *modelStore) lookUp(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		found = make(map[tegenaria.Key]int)
 		for _, key := range keys {
@@ -436,7 +440,7 @@ func (d *door) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key
 	return found, err
 }
 
-func (d *door) read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (r rows, err error) {
+func (d *modelStore) read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (r rows, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
 		r = rows{}
 		var all []modelRow
@@ -462,57 +466,59 @@ func (d *door) read(ctx context.Context, from order, id int64, most, bytes int, 
 	return r, err
 }
 
-func (d *door) letters(ctx context.Context, partitions []int) (letters []letter, err error) {
+func (d *modelStore) messages(ctx context.Context, partitions []int) (messages []message, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
-		letters = nil
+		messages = nil
 		for _, l := range m.inbox {
 			if slices.Contains(partitions, l.partition) {
-				letters = append(letters, l)
+				messages = append(messages, l)
 			}
 		}
-		slices.SortFunc(letters, func(a, b letter) int { return cmp.Compare(a.id, b.id) })
-		letters = letters[:min(len(letters), mostLetters)]
+		slices.SortFunc(messages, func(a, b message) int { return cmp.Compare(a.id, b.id) })
+		messages = messages[:min(len(messages), mostMessages)]
 		return nil
 	})
-	return letters, err
+	return messages, err
 }
 
-func (d *door) deadLetters(context.Context, int64) ([]tegenaria.Settled, error) { return nil, nil }
+func (d *modelStore) deadLetters(context.Context, int64) ([]tegenaria.Settled, error) {
+	return nil, nil
+}
 
-func (d *door) pulse() pulse { return modelPulse{d, d.session} }
+func (d *modelStore) heartbeatSender() heartbeatSender { return modelHeartbeats{d, d.session} }
 
-// modelPulse beats for the session of a door.
-type modelPulse struct {
-	*door
+// modelHeartbeats sends the heartbeats of the session of a modelStore.
+type modelHeartbeats struct {
+	*modelStore
 	session int64
 }
 
-func (p modelPulse) beat(ctx context.Context) error {
+func (p modelHeartbeats) send(ctx context.Context) error {
 	return p.call(ctx, "keeping", func(m *model) error {
-		o := m.beats[p.session]
+		o := m.heartbeats[p.session]
 		if o == nil {
 			return p.fenced()
 		}
-		o.beat++
+		o.heartbeat++
 		return nil
 	})
 }
 
-func (p modelPulse) close() {}
+func (p modelHeartbeats) close() {}
 
 // modelBatch is what a batch changes, as it is when it is prepared.
 type modelBatch struct {
 	*batch
-	rows    []modelRow
-	slots   []slot
-	letters []letter
+	rows     []modelRow
+	slots    []slot
+	messages []message
 }
 
-func (d *door) prepare(b *batch) {
+func (d *modelStore) prepare(b *batch) {
 	p := &modelBatch{batch: b}
 	for _, e := range b.inserts {
 		row := modelRow{entry: *e, partition: e.slot.partition}
-		row.slot, row.front, row.flying, row.settling, row.batch = &slot{id: e.slot.id}, false, false, false, nil
+		row.slot, row.front, row.inFlight, row.settling, row.batch = &slot{id: e.slot.id}, false, false, false, nil
 		p.rows = append(p.rows, row)
 	}
 	for s := range b.slots {
@@ -523,21 +529,21 @@ func (d *door) prepare(b *batch) {
 	}
 	d.model.mu.Lock()
 	defer d.model.mu.Unlock()
-	for _, l := range b.letters { // a sequence gives its numbers out before the commit, and batches are not committed in their order
-		d.model.lastLetter++
+	for _, l := range b.messages { // a sequence counts before the commit, and batches are not committed in their order
+		d.model.lastMessage++
 		sent := *l
-		sent.id, sent.Parent, sent.ParentSeq = d.model.lastLetter, tegenaria.Key{}, uint64(l.parent)
-		p.letters = append(p.letters, sent)
+		sent.id, sent.Parent, sent.ParentSeq = d.model.lastMessage, tegenaria.Key{}, uint64(l.parent)
+		p.messages = append(p.messages, sent)
 	}
 	d.batches[b] = p
 }
 
-func (d *door) write(ctx context.Context, b *batch) error {
+func (d *modelStore) write(ctx context.Context, b *batch) error {
 	p := d.batches[b]
 	err := d.call(ctx, "writing", func(m *model) error {
 		w := m.workers[d.worker]
 		switch {
-		case w == nil || w.session != d.session || w.buried:
+		case w == nil || w.session != d.session || w.expired:
 			return d.fenced()
 		case w.batch == b.number: // the answer was lost
 			return nil
@@ -555,7 +561,7 @@ func (d *door) write(ctx context.Context, b *batch) error {
 }
 
 // write applies a batch.
-func (m *model) write(d *door, b *modelBatch) {
+func (m *model) write(d *modelStore, b *modelBatch) {
 	for key, s := range b.seen {
 		if _, ok := m.requests[key]; !ok {
 			m.requests[key] = s
@@ -563,7 +569,7 @@ func (m *model) write(d *door, b *modelBatch) {
 	}
 	for key, depth := range b.lowered {
 		if s, ok := m.requests[key]; ok {
-			m.requests[key] = sight{s.seq, min(s.depth, depth)}
+			m.requests[key] = seenKey{s.seq, min(s.depth, depth)}
 		}
 	}
 	for _, id := range b.gone {
@@ -579,23 +585,23 @@ func (m *model) write(d *door, b *modelBatch) {
 		delete(m.queue, where)
 	}
 	for _, row := range b.rows {
-		where := spot{row.order, row.slot.id, row.delayed}
+		where := queuePosition{row.order, row.slot.id, row.delayed}
 		if _, ok := m.queue[where]; ok {
 			m.violations = append(m.violations, fmt.Sprintf("%s puts a request where another one is: %+v", d.worker, where))
 		}
 		m.queue[where] = row
 	}
-	for _, l := range b.letters {
-		if l.server == m.home {
-			m.inbox[mark{l.partition, l.id}] = l
+	for _, l := range b.messages {
+		if l.server == m.ownServer {
+			m.inbox[messageID{l.partition, l.id}] = l
 		} else {
 			m.outbox[l.id] = l
 		}
 	}
-	for _, where := range b.drained {
+	for _, where := range b.takenIn {
 		delete(m.inbox, where)
 	}
-	for _, p := range b.given {
+	for _, p := range b.released {
 		if m.owners[p] == d.session {
 			m.owners[p] = 0
 		}
@@ -609,7 +615,7 @@ func (m *model) write(d *door, b *modelBatch) {
 	}
 	for name, value := range b.checkpoints {
 		worker := d.worker
-		if name == ofJob {
+		if name == loopbackCheckpoint {
 			worker = ""
 		}
 		m.checkpoints[[2]string{worker, name}] = value

@@ -10,8 +10,8 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// goOn is goOnEverywhere of a server.
-func (d *door) goOn(ctx context.Context) error {
+// resumeStoppedEverywhere is that of a server.
+func (d *modelStore) resumeStoppedEverywhere(ctx context.Context) error {
 	if d.model.servers == 1 {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (d *door) goOn(ctx context.Context) error {
 	for _, m := range d.all {
 		err := d.callThere(ctx, m, "opening", func(m *model) error {
 			ended = ended || m.stopped != ""
-			for _, o := range m.beats {
+			for _, o := range m.heartbeats {
 				alive = alive || o.lock != d.lock
 			}
 			return nil
@@ -35,7 +35,7 @@ func (d *door) goOn(ctx context.Context) error {
 			return nil
 		})
 		if err == nil && why != "" {
-			err = modelAbroad{d, d.all[0]}.stop(ctx, why)
+			err = modelRemote{d, d.all[0]}.stop(ctx, why)
 		}
 		return err
 	}
@@ -44,7 +44,7 @@ func (d *door) goOn(ctx context.Context) error {
 	}
 	for _, m := range d.all {
 		err := d.callThere(ctx, m, "opening", func(m *model) error {
-			for _, o := range m.beats {
+			for _, o := range m.heartbeats {
 				if o.lock != d.lock {
 					return nil
 				}
@@ -64,7 +64,7 @@ func (d *door) goOn(ctx context.Context) error {
 }
 
 // callThere is call of another model.
-func (d *door) callThere(ctx context.Context, there *model, doing string, do func(m *model) error) error {
+func (d *modelStore) callThere(ctx context.Context, there *model, doing string, do func(m *model) error) error {
 	return d.call(ctx, doing, func(*model) error {
 		if there != d.model { // otherwise call has locked it
 			d.model.mu.Unlock()
@@ -76,13 +76,13 @@ func (d *door) callThere(ctx context.Context, there *model, doing string, do fun
 	})
 }
 
-func (m *model) stand() *stand {
-	s := &stand{
-		started: m.started, paused: m.paused, over: m.over, stopped: m.stopped, allowed: m.checkpoints[[2]string{"", ofJob}], sessions: m.view().sessions,
+func (m *model) status() *serverStatus {
+	s := &serverStatus{
+		started: m.started, paused: m.paused, over: m.over, stopped: m.stopped, allowed: m.checkpoints[[2]string{"", loopbackCheckpoint}], sessions: m.view().sessions,
 		idle: len(m.queue)+len(m.inbox) == 0, reached: m.reached, empty: len(m.outbox) == 0, changes: changes{sessions: m.sessions},
 	}
-	for id := range m.turns {
-		s.asked = s.asked || m.until[id].After(time.Now())
+	for id := range m.leases {
+		s.leaseRequested = s.leaseRequested || m.until[id].After(time.Now())
 	}
 	for _, w := range m.workers {
 		s.changes.batches += w.batch
@@ -98,13 +98,13 @@ func (m *model) stand() *stand {
 	return s
 }
 
-func (d *door) stand(ctx context.Context) (s *stand, err error) {
-	return modelAbroad{d, d.model}.stand(ctx)
+func (d *modelStore) status(ctx context.Context) (s *serverStatus, err error) {
+	return modelRemote{d, d.model}.status(ctx)
 }
 
-func (d *door) pack(ctx context.Context, to int) (p *parcel, err error) {
+func (d *modelStore) nextOutboxBatch(ctx context.Context, to int) (p *outboxBatch, err error) {
 	err = d.call(ctx, "writing", func(m *model) error {
-		if len(m.packed[to]) == 0 {
+		if len(m.batched[to]) == 0 {
 			var ids []int64
 			for id, l := range m.outbox {
 				if l.server == to {
@@ -112,26 +112,26 @@ func (d *door) pack(ctx context.Context, to int) (p *parcel, err error) {
 				}
 			}
 			slices.Sort(ids)
-			if m.packed[to] = ids[:min(len(ids), mostLetters)]; len(ids) == 0 {
+			if m.batched[to] = ids[:min(len(ids), mostMessages)]; len(ids) == 0 {
 				p = nil
 				return nil
 			}
 			m.sent[to]++
 		}
-		p = &parcel{from: m.home, to: to, number: m.sent[to]}
-		for _, id := range m.packed[to] {
-			p.letters = append(p.letters, m.outbox[id])
+		p = &outboxBatch{from: m.ownServer, to: to, number: m.sent[to]}
+		for _, id := range m.batched[to] {
+			p.messages = append(p.messages, m.outbox[id])
 		}
 		return nil
 	})
 	return p, err
 }
 
-func (d *door) arrived(ctx context.Context, p *parcel) error {
+func (d *modelStore) confirmOutboxBatch(ctx context.Context, p *outboxBatch) error {
 	return d.call(ctx, "writing", func(m *model) error {
-		if m.sent[p.to] == p.number && len(m.packed[p.to]) > 0 {
-			m.packed[p.to] = nil
-			for _, l := range p.letters {
+		if m.sent[p.to] == p.number && len(m.batched[p.to]) > 0 {
+			m.batched[p.to] = nil
+			for _, l := range p.messages {
 				delete(m.outbox, l.id)
 			}
 		}
@@ -139,7 +139,7 @@ func (d *door) arrived(ctx context.Context, p *parcel) error {
 	})
 }
 
-func (d *door) follow(ctx context.Context, server int, first *stand) error {
+func (d *modelStore) follow(ctx context.Context, server int, first *serverStatus) error {
 	return d.call(ctx, "writing", func(m *model) error {
 		if server > 0 {
 			return nil
@@ -149,13 +149,13 @@ func (d *door) follow(ctx context.Context, server int, first *stand) error {
 			m.over, m.read = true, first.read
 		}
 		if first.allowed != nil {
-			m.checkpoints[[2]string{"", ofJob}] = first.allowed
+			m.checkpoints[[2]string{"", loopbackCheckpoint}] = first.allowed
 		}
 		return nil
 	})
 }
 
-func (d *door) conclude(ctx context.Context, read int64, stopped string) error {
+func (d *modelStore) conclude(ctx context.Context, read int64, stopped string) error {
 	return d.call(ctx, "writing", func(m *model) error {
 		if stopped != "" {
 			m.stopped = cmp.Or(m.stopped, stopped)
@@ -166,109 +166,109 @@ func (d *door) conclude(ctx context.Context, read int64, stopped string) error {
 	})
 }
 
-// modelAbroad is the way of a worker to another server.
-type modelAbroad struct {
-	door  *door
+// modelRemote is another server, over the link of a worker.
+type modelRemote struct {
+	store *modelStore
 	there *model
 }
 
-var _ abroad = modelAbroad{}
+var _ remoteServer = modelRemote{}
 
-func (a modelAbroad) receive(ctx context.Context, p *parcel) error {
-	return a.door.callThere(ctx, a.there, "writing", func(m *model) error {
+func (a modelRemote) receive(ctx context.Context, p *outboxBatch) error {
+	return a.store.callThere(ctx, a.there, "writing", func(m *model) error {
 		if m.received[p.from] != p.number-1 {
 			return nil
 		}
 		m.received[p.from] = p.number
-		for _, l := range p.letters {
-			m.lastLetter++
-			l.id = m.lastLetter
-			m.inbox[mark{l.partition, l.id}] = l
+		for _, l := range p.messages {
+			m.lastMessage++
+			l.id = m.lastMessage
+			m.inbox[messageID{l.partition, l.id}] = l
 		}
 		return nil
 	})
 }
 
-func (a modelAbroad) stand(ctx context.Context) (s *stand, err error) {
-	err = a.door.callThere(ctx, a.there, "reading", func(m *model) error {
-		s = m.stand()
+func (a modelRemote) status(ctx context.Context) (s *serverStatus, err error) {
+	err = a.store.callThere(ctx, a.there, "reading", func(m *model) error {
+		s = m.status()
 		return nil
 	})
 	return s, err
 }
 
-func (a modelAbroad) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
-	err = a.door.callThere(ctx, a.there, "reading", func(m *model) error {
+func (a modelRemote) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
+	err = a.store.callThere(ctx, a.there, "reading", func(m *model) error {
 		n = m.counts()
 		return nil
 	})
 	return n, err
 }
 
-func (a modelAbroad) bury(ctx context.Context, o *session) error {
-	return a.door.callThere(ctx, a.there, "reading", func(m *model) error {
-		m.bury(o)
+func (a modelRemote) expire(ctx context.Context, o *session) error {
+	return a.store.callThere(ctx, a.there, "reading", func(m *model) error {
+		m.expire(o)
 		return nil
 	})
 }
 
-func (a modelAbroad) stop(ctx context.Context, reason string) error {
-	return a.door.callThere(ctx, a.there, "writing", func(m *model) error {
+func (a modelRemote) stop(ctx context.Context, reason string) error {
+	return a.store.callThere(ctx, a.there, "writing", func(m *model) error {
 		m.stopped = cmp.Or(m.stopped, reason)
 		return nil
 	})
 }
 
-func (a modelAbroad) askTurn(ctx context.Context, t *turn) (granted, attended bool, err error) {
-	err = a.door.callThere(ctx, a.there, "writing", func(m *model) error {
-		if _, ok := m.turns[t.id]; !ok {
-			m.turns[t.id] = *t
+func (a modelRemote) requestLease(ctx context.Context, t *hostLease) (granted, attended bool, err error) {
+	err = a.store.callThere(ctx, a.there, "writing", func(m *model) error {
+		if _, ok := m.leases[t.id]; !ok {
+			m.leases[t.id] = *t
 		}
 		m.until[t.id] = time.Now().Add(t.atMost + 30*time.Second)
-		owner := m.turns[t.id].owner
-		granted, attended = owner != 0 && owner == m.owners[t.partition], len(m.beats) > 0
+		owner := m.leases[t.id].owner
+		granted, attended = owner != 0 && owner == m.owners[t.partition], len(m.heartbeats) > 0
 		return nil
 	})
 	return granted, attended, err
 }
 
-func (a modelAbroad) endTurn(ctx context.Context, id int64) error {
-	return a.door.callThere(ctx, a.there, "writing", func(m *model) error {
-		delete(m.turns, id)
+func (a modelRemote) endLease(ctx context.Context, id int64) error {
+	return a.store.callThere(ctx, a.there, "writing", func(m *model) error {
+		delete(m.leases, id)
 		return nil
 	})
 }
 
-func (a modelAbroad) tell(ctx context.Context, from int, r *roll) error {
-	return a.door.callThere(ctx, a.there, "writing", func(m *model) error {
-		maps.DeleteFunc(m.turns, func(_ int64, t turn) bool {
-			return t.session%int64(m.servers) == int64(from) && t.session <= r.upTo && !slices.Contains(r.living, t.session)
+func (a modelRemote) report(ctx context.Context, from int, r *serverReport) error {
+	return a.store.callThere(ctx, a.there, "writing", func(m *model) error {
+		maps.DeleteFunc(m.leases, func(_ int64, t hostLease) bool {
+			return t.session%int64(m.servers) == int64(from) && t.session <= r.newestSession && !slices.Contains(r.sessions, t.session)
 		})
 		return nil
 	})
 }
 
-func (a modelAbroad) close(context.Context) error { return nil }
+func (a modelRemote) close(context.Context) error { return nil }
 
-// modelHome is where a worker works. The first model knows that of each.
-type modelHome struct {
+// modelAssignment is where a worker works. The first model knows that of each.
+type modelAssignment struct {
 	server, before int // the checkpoints are before
 	moved          time.Time
 }
 
-// homeOf returns the model on which a worker works, with its checkpoints.
-func homeOf(models []*model, worker string) *model {
+// modelOf returns the model on which a worker works, with its checkpoints.
+func modelOf(models []*model, worker string) *model {
 	first := models[0]
 	first.mu.Lock()
-	h := first.homes[worker]
+	h := first.assignments[worker]
 	if h == nil {
 		workers := make([]int, len(models))
-		for _, other := range first.homes {
+		for _, other := range first.assignments {
 			workers[other.server]++
 		}
 		server := slices.Index(workers, slices.Min(workers))
-		h = &modelHome{server: server, before: server}
-		first.homes[worker] = h
+		h = &modelAssignment{server: server, before: server}
+		first.assignments[worker] = h
 	}
 	server, before := h.server, h.before
 	first.mu.Unlock()
@@ -276,8 +276,8 @@ func homeOf(models []*model, worker string) *model {
 		old, now := models[before], models[server]
 		old.mu.Lock()
 		if w := old.workers[worker]; w != nil {
-			w.buried = true
-			delete(old.beats, w.session)
+			w.expired = true
+			delete(old.heartbeats, w.session)
 		}
 		checkpoints := maps.Clone(old.checkpoints)
 		old.mu.Unlock()
@@ -295,14 +295,14 @@ func homeOf(models []*model, worker string) *model {
 	return models[server]
 }
 
-func (d *door) moveTo(ctx context.Context, to int) (moved bool, err error) {
+func (d *modelStore) moveTo(ctx context.Context, to int) (moved bool, err error) {
 	doubt := false
 	err = d.callThere(ctx, d.all[0], "writing", func(m *model) error {
-		h := m.homes[d.worker]
+		h := m.assignments[d.worker]
 		if moved = doubt && h.server == to; moved {
 			return nil
 		}
-		for _, other := range m.homes {
+		for _, other := range m.assignments {
 			if other.server == to && time.Since(other.moved) < movedFor*d.ttl {
 				return nil
 			}

@@ -32,24 +32,24 @@ func (c *Cache) Next(ctx context.Context, name string, n int) ([]tegenaria.Recor
 			return records, s.state(), nil
 		}
 		e := c.workbench.take(&s.list)
-		c.fly(e)
+		c.startFlight(e)
 		records = append(records, c.recordOf(e))
 	}
 }
 
-// refill reads the next requests of a list whose front is empty while some wait. id is that of the slot, 0 for the due list. Called with mu
-// held; returns with mu held, which it does not hold while it waits for the database.
+// refill reads the next requests of a list whose front is empty while some wait. id is that of the slot, 0 for the due
+// list. Called with mu held; returns with mu held, which it does not hold while it waits for the database.
 func (c *Cache) refill(ctx context.Context, l *list, id int64) error {
 	if l.count == 0 || len(l.front) > 0 {
 		return nil
 	}
 	c.mu.Unlock()
-	err := c.take(ctx)
+	err := c.acquireStore(ctx)
 	c.mu.Lock()
 	if err != nil {
 		return err
 	}
-	defer c.give()
+	defer c.releaseStore()
 	for l.count > 0 && len(l.front) == 0 {
 		if err := c.usable(); err != nil {
 			return err
@@ -77,8 +77,8 @@ func (c *Cache) refill(ctx context.Context, l *list, id int64) error {
 	return nil
 }
 
-// merge puts what was read of a list, and what waits there and has yet to be written, into one order, from the cursor up to end. Called
-// with mu held, by whoever has had the turn since the rows were read.
+// merge puts what was read of a list, and what waits there and has yet to be written, into one order, from the cursor
+// up to end. Called with mu held, by whoever has held the store since the rows were read.
 func (c *Cache) merge(l *list, id int64, read []*entry, end order) []*entry {
 	read = slices.DeleteFunc(read, func(e *entry) bool {
 		_, hidden := c.hidden[e.place]
@@ -92,7 +92,7 @@ func (c *Cache) merge(l *list, id int64, read []*entry, end order) []*entry {
 		}
 	}
 	for _, e := range c.open.inserts {
-		if e.delayed == (id == 0) && (e.delayed || e.slot.id == id) && !e.front && !e.flying && e.before(end) && !e.before(l.cursor) {
+		if e.delayed == (id == 0) && (e.delayed || e.slot.id == id) && !e.front && !e.inFlight && e.before(end) && !e.before(l.cursor) {
 			read = append(read, e)
 		}
 	}

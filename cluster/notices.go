@@ -10,11 +10,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// notices are what a worker has in its log about the others, and about the hosts that go from one to another. The goroutine that looks has them.
+// notices are what a worker has in its log about the others, and about the hosts that go from one to another. The
+// goroutine that polls has them.
 type notices struct {
-	known         []session        // those at work when the job was looked at last; none before the first look
-	names         map[int64]string // workers by session: of those at work, and of those that have ended and whose partitions nobody has taken
-	gained, given moved
+	known           []session        // those at work at the last poll; none before the first
+	names           map[int64]string // workers by session: of those at work, and of those that have ended and whose partitions nobody has taken
+	taken, released moved
 }
 
 // moved counts what has moved since the last line about it.
@@ -33,7 +34,7 @@ func note(run tegenaria.SharedRun, warn bool, numbers map[string]any, format str
 	return func() { run.Log(warn, fmt.Sprintf(format, values...), numbers) }
 }
 
-// members returns what the log says of workers that have begun or ended since the last look, by the watches of that.
+// members returns what the log says of workers that have begun or ended since the last poll, by the watches of that.
 func (n *notices) members(run tegenaria.SharedRun, v *view, w watches) (tell []func()) {
 	before := n.known
 	n.known = slices.Clone(v.sessions)
@@ -93,7 +94,8 @@ func (m *moved) add(hosts int, waiting int64, from string) {
 	}
 }
 
-// line returns what the log says of hosts that have moved, once no more of them are about to; nothing if no request waited for them.
+// line returns what the log says of hosts that have moved, once no more of them are about to; nothing if no request
+// waited for them.
 func (m *moved) line(run tegenaria.SharedRun, more bool, verb, to string) (tell []func()) {
 	if m.began.IsZero() || more && time.Since(m.began) < longestMove {
 		return nil
@@ -109,15 +111,15 @@ func (m *moved) line(run tegenaria.SharedRun, more bool, verb, to string) (tell 
 	return tell
 }
 
-// moves returns what the log says of the hosts that have moved. The caller has the turn.
-func (h *share) moves(v *view) (tell []func()) {
-	c := h.cache
+// moves returns what the log says of the hosts that have moved. The caller holds the store.
+func (m *membership) moves(v *view) (tell []func()) {
+	c := m.cache
 	c.mu.Lock()
-	gains := slices.ContainsFunc(v.wantedBy(c.session), func(p int) bool { return !c.owned[p] })
-	gives := slices.Contains(c.leaving, true)
+	takes := slices.ContainsFunc(v.wantedBy(c.session), func(p int) bool { return !c.owned[p] })
+	releases := slices.Contains(c.leaving, true)
 	c.mu.Unlock()
-	tell = h.notices.gained.line(h.run, gains, "took over", "")
-	return append(tell, h.notices.given.line(h.run, gives, "gave away", " to other workers")...)
+	tell = m.notices.taken.line(m.run, takes, "took over", "")
+	return append(tell, m.notices.released.line(m.run, releases, "gave away", " to other workers")...)
 }
 
 // wantedBy returns the partitions that a session is to have.

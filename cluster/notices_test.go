@@ -58,8 +58,8 @@ func (n *notes) all() string {
 	return strings.Join(n.lines, "\n")
 }
 
-// A worker says in its log who has joined, ended or died, and how many hosts and requests have moved for that: a line each, however many hosts
-// these are.
+// A worker says in its log who has joined, ended or died, and how many hosts and requests have moved for that: a line
+// each, however many hosts these are.
 func TestLogOfOthers(t *testing.T) {
 	dsn := database(t)
 	firsts, seconds := newNotes(), newNotes()
@@ -79,9 +79,9 @@ func TestLogOfOthers(t *testing.T) {
 	}
 	second := join(t, dsn, "told", "two", tegenaria.SharedRun{Log: seconds.log})
 	firsts.await(`^info: joined the job: worker two; 2 workers at work map\[count:1 workers:2\]`)
-	given := firsts.await(`^info: gave away (\d+) hosts with (\d+) requests waiting to other workers map\[hosts:\d+ waiting:\d+\]`)
-	if n, _ := strconv.Atoi(given[0]); n == 0 || n == hosts || given[1] != given[0] {
-		t.Errorf("%s hosts with %s requests went to the second worker", given[0], given[1])
+	released := firsts.await(`^info: gave away (\d+) hosts with (\d+) requests waiting to other workers map\[hosts:\d+ waiting:\d+\]`)
+	if n, _ := strconv.Atoi(released[0]); n == 0 || n == hosts || released[1] != released[0] {
+		t.Errorf("%s hosts with %s requests went to the second worker", released[0], released[1])
 	}
 	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM told.partition`, "28")
 	counts, err := second.JobCounts(t.Context())

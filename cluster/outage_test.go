@@ -15,8 +15,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
-// The database crashes and comes back, stands still, or another server takes its place, while three workers crawl. They wait, and go on: every page
-// is asked for once more at most, has one outcome and one item, and nobody is taken for dead.
+// The database crashes and comes back, stands still, or another server takes its place, while three workers crawl. They
+// wait, and go on: every page is asked for once more at most, has one outcome and one item, and nobody is taken for
+// dead.
 func TestDatabaseFails(t *testing.T) {
 	const pages, hosts, delay, ttl = 300, 12, 20 * time.Millisecond, 8 * time.Second
 	second := (*pgtest.Server)(nil)

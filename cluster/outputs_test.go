@@ -22,9 +22,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
-// One of three workers is killed, with the database there or while it stands still, so that what the files have got is not settled. The others finish the
-// job. Then the worker comes back: after that each item is once in the files of each kind, none of which is unfinished, and the worker that comes back
-// once more changes none of them.
+// One of three workers is killed, with the database there or while it stands still, so that what the files have got is
+// not settled. The others finish the job. Then the worker comes back: after that each item is once in the files of each
+// kind, none of which is unfinished, and the worker that comes back once more changes none of them.
 func TestOutputsOfAWorkerThatComesBack(t *testing.T) {
 	const pages, hosts = 400, 24
 	for _, tt := range []struct {

@@ -30,26 +30,28 @@ func (s suffixes) partitionOf(slot string, partitions int) int {
 	return int(h.Sum64() % uint64(partitions))
 }
 
-// place says where a worker has its place among the servers of a job. Of the partitions of the job, number n lies on server n mod servers; there
-// it has the number n div servers, by which all but this file know it.
-type place struct {
+// location says which server of a job a worker works on. Of the partitions of the job, number n lies on server n mod
+// servers; there it has the number n div servers, by which all but this file know it.
+type location struct {
 	suffixes
-	home       int // the server on which all partitions of the worker lie
+	ownServer  int // the server on which all partitions of the worker lie
 	servers    int
 	partitions int // of all servers
 }
 
-// of returns the server of a slot, and the number of its partition there.
-func (p place) of(slot string) (server, partition int) {
+// locate returns the server of a slot, and the number of its partition there.
+func (p location) locate(slot string) (server, partition int) {
 	n := p.partitionOf(slot, p.partitions)
 	return n % p.servers, n / p.servers
 }
 
-// here returns how many partitions lie on the worker's server.
-func (p place) here() int { return (p.partitions - p.home + p.servers - 1) / p.servers }
+// partitionsHere returns how many partitions lie on the worker's server.
+func (p location) partitionsHere() int {
+	return (p.partitions - p.ownServer + p.servers - 1) / p.servers
+}
 
-// assign returns which session shall have each partition. They are divided evenly, and as few as possible go from one session to another:
-// wanted says who was to have each before. All who know the same sessions come to the same result.
+// assign returns which session shall have each partition. They are divided evenly, and as few as possible go from one
+// session to another: wanted says who was to have each before. All who know the same sessions come to the same result.
 func assign(wanted, sessions []int64) []int64 {
 	slices.Sort(sessions)
 	least, more := len(wanted)/len(sessions), len(wanted)%len(sessions) // so many sessions have one more than the least
@@ -83,33 +85,33 @@ func assign(wanted, sessions []int64) []int64 {
 
 // parts says which partitions a cache has. The mutex of the cache guards it.
 type parts struct {
-	place
+	location
 	owned   []bool
-	leaving []bool                // those of them that another worker is to have: no request of theirs is handed out
-	foreign map[string]whereabout // of slots that were asked for and are others'
+	leaving []bool                  // those of them that another worker is to have: no request of theirs is handed out
+	foreign map[string]slotLocation // of slots that were asked for and are others'
 }
 
-// whereabout is where a slot lies.
-type whereabout struct{ server, partition int }
+// slotLocation is the server of a slot, and its partition there.
+type slotLocation struct{ server, partition int }
 
-func newParts(p place) parts {
-	return parts{place: p, owned: make([]bool, p.here()), leaving: make([]bool, p.here())}
+func newParts(p location) parts {
+	return parts{location: p, owned: make([]bool, p.partitionsHere()), leaving: make([]bool, p.partitionsHere())}
 }
 
 // mostForeign is how many names of slots of others are remembered with their partitions.
 const mostForeign = 1 << 16
 
 // isForeign reports whether a slot that the cache does not have is another worker's, and returns where it lies.
-func (p *parts) isForeign(name string) (at whereabout, foreign bool) {
+func (p *parts) isForeign(name string) (at slotLocation, foreign bool) {
 	at, ok := p.foreign[name]
 	if !ok {
-		at.server, at.partition = p.of(name)
+		at.server, at.partition = p.locate(name)
 		if len(p.foreign) >= mostForeign {
 			clear(p.foreign)
 		}
 		p.foreign[name] = at
 	}
-	return at, at.server != p.home || !p.owned[at.partition]
+	return at, at.server != p.ownServer || !p.owned[at.partition]
 }
 
 // ownedNumbers returns the partitions that the cache has.

@@ -12,28 +12,28 @@ import (
 
 // peer is another server of the job in PostgreSQL. It connects when it is asked for the first time.
 type peer struct {
-	turn   chan struct{} // holds a token while somebody talks to the server
-	server *server       // of which nobody beats: it has no session
+	inUse  chan struct{} // has a token in it while somebody uses the server
+	server *server       // without a session, and so without heartbeats
 	found  bool          // its tables are there
 }
 
-var _ abroad = (*peer)(nil)
+var _ remoteServer = (*peer)(nil)
 
 // newPeer makes the peer of a server of the job that lies at another place.
-func newPeer(s *server, config *pgx.ConnConfig, at place) *peer {
+func newPeer(s *server, config *pgx.ConnConfig, at location) *peer {
 	m := s.member
 	m.session = 0
-	return &peer{turn: make(chan struct{}, 1), server: &server{member: m, place: at, config: config, patience: s.patience, lock: rand.Int32()}}
+	return &peer{inUse: make(chan struct{}, 1), server: &server{member: m, location: at, config: config, patience: s.patience, lock: rand.Int32()}}
 }
 
 // with does something with the server when nobody else does.
 func (p *peer) with(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error {
 	select {
-	case p.turn <- struct{}{}:
+	case p.inUse <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("cluster: waiting for the database: %w", context.Cause(ctx))
 	}
-	defer func() { <-p.turn }()
+	defer func() { <-p.inUse }()
 	return p.server.patiently(ctx, doing, func(ctx context.Context, conn *pgx.Conn) error {
 		if !p.found {
 			if err := p.server.check(ctx); err != nil {
@@ -56,13 +56,13 @@ func (p *peer) briefly(ctx context.Context, do func(ctx context.Context) error) 
 }
 
 func (p *peer) close(ctx context.Context) error {
-	p.turn <- struct{}{}
-	defer func() { <-p.turn }()
+	p.inUse <- struct{}{}
+	defer func() { <-p.inUse }()
 	return p.server.close(ctx)
 }
 
-func (p *peer) bury(ctx context.Context, o *session) error {
-	return p.with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error { return p.server.buryOnce(ctx, conn, o) })
+func (p *peer) expire(ctx context.Context, o *session) error {
+	return p.with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error { return p.server.expireOnce(ctx, conn, o) })
 }
 
 func (p *peer) stop(ctx context.Context, reason string) error {
@@ -77,92 +77,94 @@ func (p *peer) execute(ctx context.Context, sql string, args ...any) error {
 	})
 }
 
-// guestGrace is how much longer than its request may take a turn of another server counts after it was asked for last.
-const guestGrace = 30 * time.Second
+// remoteLeaseGrace is how much longer than its request may take a lease of another server counts after it was requested
+// last.
+const remoteLeaseGrace = 30 * time.Second
 
-func (p *peer) askTurn(ctx context.Context, t *turn) (granted, attended bool, err error) {
+func (p *peer) requestLease(ctx context.Context, t *hostLease) (granted, attended bool, err error) {
 	err = p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `INSERT INTO turn VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp() + $6 * interval '1 microsecond')
+		return conn.QueryRow(ctx, `INSERT INTO host_lease VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp() + $6 * interval '1 microsecond')
 			ON CONFLICT (id) DO UPDATE SET until = excluded.until
-			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = turn.partition), EXISTS (SELECT FROM beat)`,
-			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost+guestGrace).Microseconds()).Scan(&granted, &attended)
+			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = host_lease.partition), EXISTS (SELECT FROM heartbeat)`,
+			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost+remoteLeaseGrace).Microseconds()).Scan(&granted, &attended)
 	})
 	return granted, attended, err
 }
 
-func (p *peer) endTurn(ctx context.Context, id int64) error {
-	return p.execute(ctx, `DELETE FROM turn WHERE id = $1`, id)
+func (p *peer) endLease(ctx context.Context, id int64) error {
+	return p.execute(ctx, `DELETE FROM host_lease WHERE id = $1`, id)
 }
 
-func (p *peer) tell(ctx context.Context, from int, r *roll) error {
-	err := p.execute(ctx, `DELETE FROM turn WHERE session % $1 = $2 AND session <= $3 AND session <> ALL ($4)`, p.server.servers, from, r.upTo, r.living)
-	if err == nil && p.server.home == 0 {
-		err = p.execute(ctx, `UPDATE peer SET open = $2 WHERE server = $1 AND open <> $2`, from, r.open)
+func (p *peer) report(ctx context.Context, from int, r *serverReport) error {
+	err := p.execute(ctx, `DELETE FROM host_lease WHERE session % $1 = $2 AND session <= $3 AND session <> ALL ($4)`, p.server.servers, from, r.newestSession, r.sessions)
+	if err == nil && p.server.ownServer == 0 {
+		err = p.execute(ctx, `UPDATE peer SET open = $2 WHERE server = $1 AND open <> $2`, from, r.unfinished)
 	}
 	return err
 }
 
-func (p *peer) receive(ctx context.Context, parcel *parcel) error {
-	letters := make([]*letter, len(parcel.letters))
-	for i := range letters {
-		letters[i] = &parcel.letters[i]
+func (p *peer) receive(ctx context.Context, batch *outboxBatch) error {
+	messages := make([]*message, len(batch.messages))
+	for i := range messages {
+		messages[i] = &batch.messages[i]
 	}
 	return p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2, letters = letters + $3 WHERE server = $1 AND received = $2 - 1`, parcel.from, parcel.number, len(letters))
+			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2, messages = messages + $3 WHERE server = $1 AND received = $2 - 1`, batch.from, batch.number, len(messages))
 			if err == nil && tag.RowsAffected() > 0 { // otherwise it was received before
-				_, err = tx.Exec(ctx, putIn, columnsOf(letters)...)
+				_, err = tx.Exec(ctx, insertInbox, columnsOf(messages)...)
 			}
 			return err
 		})
 	})
 }
 
-func (p *peer) stand(ctx context.Context) (s *stand, err error) {
+func (p *peer) status(ctx context.Context) (s *serverStatus, err error) {
 	err = p.with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) (err error) {
-		s, err = readStand(ctx, conn)
+		s, err = readServerStatus(ctx, conn)
 		return err
 	})
 	return s, err
 }
 
-func (s *server) stand(ctx context.Context) (now *stand, err error) {
+func (s *server) status(ctx context.Context) (now *serverStatus, err error) {
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) (err error) {
-		now, err = readStand(ctx, conn)
+		now, err = readServerStatus(ctx, conn)
 		return err
 	})
 	return now, err
 }
 
-// Parts of statements: nothing waits, is delayed or in flight, and no letter lies there; how many pages the runs of a job have read.
+// Parts of statements: nothing waits, is delayed or in flight, and no inbox has a message; how many pages the runs of a
+// job have read.
 const (
 	idle      = `NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox)`
 	pagesRead = `(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read')`
 )
 
-// readStand reads how the job is doing on a server.
-func readStand(ctx context.Context, conn *pgx.Conn) (*stand, error) {
-	var s stand
+// readServerStatus reads how the job is doing on a server.
+func readServerStatus(ctx context.Context, conn *pgx.Conn) (*serverStatus, error) {
+	var s serverStatus
 	var batch pgx.Batch
 	queueSessions(&batch, &s.sessions)
 	batch.Queue(`SELECT started, paused, over IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1),
-		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), EXISTS (SELECT FROM turn WHERE until > clock_timestamp()), `+pagesRead+`,
-		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker), (SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(ofJob)).
+		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), EXISTS (SELECT FROM host_lease WHERE until > clock_timestamp()), `+pagesRead+`,
+		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker), (SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(loopbackCheckpoint)).
 		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&s.started, &s.paused, &s.over, &s.stopped, &s.allowed, &s.idle, &s.reached, &s.empty, &s.asked, &s.read,
+			return row.Scan(&s.started, &s.paused, &s.over, &s.stopped, &s.allowed, &s.idle, &s.reached, &s.empty, &s.leaseRequested, &s.read,
 				&s.changes.sessions, &s.changes.batches, &s.changes.received)
 		})
 	return &s, conn.SendBatch(ctx, &batch).Close()
 }
 
-func (s *server) pack(ctx context.Context, to int) (p *parcel, err error) {
+func (s *server) nextOutboxBatch(ctx context.Context, to int) (p *outboxBatch, err error) {
 	err = s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
-		p = &parcel{from: s.home, to: to}
+		p = &outboxBatch{from: s.ownServer, to: to}
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			var ids []int64
 			err := tx.QueryRow(ctx, `SELECT sent, ids FROM peer WHERE server = $1 FOR UPDATE`, to).Scan(&p.number, &ids)
 			if err == nil && len(ids) == 0 {
-				rows, _ := tx.Query(ctx, `SELECT id FROM outbox WHERE server = $1 ORDER BY id LIMIT $2`, to, mostLetters)
+				rows, _ := tx.Query(ctx, `SELECT id FROM outbox WHERE server = $1 ORDER BY id LIMIT $2`, to, mostMessages)
 				ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 				if err == nil && len(ids) == 0 {
 					p = nil
@@ -176,24 +178,24 @@ func (s *server) pack(ctx context.Context, to int) (p *parcel, err error) {
 			if err != nil {
 				return err
 			}
-			rows, _ := tx.Query(ctx, `SELECT id, `+letterColumns+` FROM outbox WHERE server = $1 AND id = ANY ($2) ORDER BY id`, to, ids)
-			p.letters, err = readLetters(rows)
+			rows, _ := tx.Query(ctx, `SELECT id, `+messageColumns+` FROM outbox WHERE server = $1 AND id = ANY ($2) ORDER BY id`, to, ids)
+			p.messages, err = readMessages(rows)
 			return err
 		})
 	})
 	return p, err
 }
 
-func (s *server) arrived(ctx context.Context, p *parcel) error {
+func (s *server) confirmOutboxBatch(ctx context.Context, p *outboxBatch) error {
 	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}', letters = letters - $3 WHERE server = $1 AND sent = $2 AND ids <> '{}'`, p.to, p.number, len(p.letters))
+			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}', messages = messages - $3 WHERE server = $1 AND sent = $2 AND ids <> '{}'`, p.to, p.number, len(p.messages))
 			if err != nil || tag.RowsAffected() == 0 { // it has been said before
 				return err
 			}
-			ids := make([]int64, len(p.letters))
+			ids := make([]int64, len(p.messages))
 			for i := range ids {
-				ids[i] = p.letters[i].id
+				ids[i] = p.messages[i].id
 			}
 			_, err = tx.Exec(ctx, `DELETE FROM outbox WHERE server = $1 AND id = ANY ($2)`, p.to, ids)
 			return err
@@ -201,7 +203,7 @@ func (s *server) arrived(ctx context.Context, p *parcel) error {
 	})
 }
 
-func (s *server) follow(ctx context.Context, server int, first *stand) error {
+func (s *server) follow(ctx context.Context, server int, first *serverStatus) error {
 	err := s.execute(ctx, `UPDATE peer SET workers = $2 WHERE server = $1 AND workers <> $2`, server, len(first.sessions))
 	if err != nil || server > 0 {
 		return err
@@ -218,7 +220,7 @@ func (s *server) follow(ctx context.Context, server int, first *stand) error {
 		return nil
 	}
 	return s.execute(ctx, `INSERT INTO checkpoint VALUES ('', $1, $2) ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value WHERE checkpoint.value <> excluded.value`,
-		[]byte(ofJob), first.allowed)
+		[]byte(loopbackCheckpoint), first.allowed)
 }
 
 func (s *server) conclude(ctx context.Context, read int64, stopped string) error {
@@ -228,17 +230,18 @@ func (s *server) conclude(ctx context.Context, read int64, stopped string) error
 	return s.execute(ctx, `UPDATE job SET over = $1`, read)
 }
 
-// othersAlive reports whether another process works on the job on a server, as far as is known there, and why the job was stopped there.
-const othersAlive = `SELECT EXISTS (SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1), coalesce(stopped, '') FROM job`
+// othersAlive reports whether another process works on the job on a server, as far as is known there, and why the job
+// was stopped there.
+const othersAlive = `SELECT EXISTS (SELECT FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired AND b.lock <> $1), coalesce(stopped, '') FROM job`
 
-// goOn has a job that was stopped go on if no process works on it, with all the pages of its limit.
-const goOn = `WITH again AS (UPDATE job SET stopped = NULL, reached = false WHERE (stopped IS NOT NULL OR servers > 1) AND NOT EXISTS
-	(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1) RETURNING 1)
-	UPDATE worker SET pages = 0 WHERE EXISTS (SELECT FROM again)`
+// resumeStopped has a job that was stopped go on if no process works on it, with all the pages of its limit.
+const resumeStopped = `WITH again AS (UPDATE job SET stopped = NULL, reached = false WHERE (stopped IS NOT NULL OR servers > 1) AND NOT EXISTS
+	(SELECT FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired AND b.lock <> $1) RETURNING 1)
+	UPDATE worker SET reserved_pages = 0 WHERE EXISTS (SELECT FROM again)`
 
-// goOnEverywhere has a job that was stopped go on if no process works on it on any server. If one does, or may do so on a server that is away, what has
-// stopped the job here is spread to the first server once more.
-func (s *server) goOnEverywhere(ctx context.Context) error {
+// resumeStoppedEverywhere has a job that was stopped go on if no process works on it on any server. If one does, or may
+// do so on a server that is away, what has stopped the job here is spread to the first server once more.
+func (s *server) resumeStoppedEverywhere(ctx context.Context) error {
 	if s.servers == 1 {
 		return nil // beginOnce does it
 	}
@@ -246,7 +249,7 @@ func (s *server) goOnEverywhere(ctx context.Context) error {
 	ask := func(ctx context.Context, conn *pgx.Conn) error {
 		var here bool
 		var why string
-		err := conn.QueryRow(ctx, othersAlive, once, s.lock).Scan(&here, &why)
+		err := conn.QueryRow(ctx, othersAlive, unprepared, s.lock).Scan(&here, &why)
 		alive, ended = alive || here, ended || why != ""
 		if conn == s.conn {
 			stopped = why
@@ -263,7 +266,7 @@ func (s *server) goOnEverywhere(ctx context.Context) error {
 		}
 	}
 	if alive {
-		if stopped != "" && s.home > 0 {
+		if stopped != "" && s.ownServer > 0 {
 			_ = s.peers[0].briefly(ctx, func(ctx context.Context) error { return s.peers[0].stop(ctx, stopped) })
 		}
 		return nil
@@ -273,8 +276,8 @@ func (s *server) goOnEverywhere(ctx context.Context) error {
 	}
 	for _, p := range s.peers {
 		if p != nil {
-			err = errors.Join(err, p.execute(ctx, goOn, s.lock))
+			err = errors.Join(err, p.execute(ctx, resumeStopped, s.lock))
 		}
 	}
-	return errors.Join(err, s.execute(ctx, goOn, s.lock))
+	return errors.Join(err, s.execute(ctx, resumeStopped, s.lock))
 }

@@ -23,8 +23,9 @@ var (
 	firstJob   = flag.Uint64("jobs.from", 1, "the seed of the first of them")
 )
 
-// Jobs of several workers, drawn at random, on a model of the database: with slow answers and lost ones, workers that come, go, die at any step and
-// are cut off for longer than their TTL. The web and the model are the witnesses, see [plan.check].
+// Jobs of several workers, made at random, on a model of the database: with slow answers and lost ones, workers that
+// come, go, die at any step and are cut off for longer than their TTL. The web and the model are the witnesses, see
+// [plan.check].
 func TestRandomJobs(t *testing.T) {
 	for i := range *randomJobs {
 		seed := *firstJob + uint64(i)
@@ -46,7 +47,7 @@ type plan struct {
 	seed  uint64
 	job   string
 	began time.Time
-	ground
+	backend
 	servers, partitions int
 	links               [][]int // by page
 	seeds               []int
@@ -68,7 +69,7 @@ type plan struct {
 	asks       []asked
 	answers    int
 	fetches    int
-	flying     map[int]map[*plannedWeb]int // by host and process: downloads in flight
+	inFlight   map[int]map[*plannedWeb]int // by host and process: downloads in flight
 	last       map[int]time.Time           // by host: when the last download began
 	lastInline map[int]bool                // by host: it was of a parser
 	faults     map[string]int
@@ -99,7 +100,7 @@ func newPlan(t *testing.T, seed uint64) *plan {
 	r, others := rand.New(rand.NewPCG(seed, 36)), rand.New(rand.NewPCG(seed, 37))
 	p := &plan{
 		T: t, seed: seed, job: "job", began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second, faster: 1, fetch: 6, slowest: 300 * time.Millisecond,
-		flying: make(map[int]map[*plannedWeb]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
+		inFlight: make(map[int]map[*plannedWeb]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
 	}
 	partitions := 1 + r.IntN(8)
 	pages, least := 10+r.IntN(90), 0
@@ -159,7 +160,8 @@ func newPlan(t *testing.T, seed uint64) *plan {
 	return p
 }
 
-// hasten makes all times of the plan shorter, but a delay that is to outlast a takeover: on a busy machine that takes longer than its share.
+// hasten makes all times of the plan shorter, but a delay that is to outlast a takeover: on a busy machine that takes
+// longer than its share.
 func (p *plan) hasten(by time.Duration) {
 	p.faster = by
 	if p.delay < p.ttl {
@@ -182,14 +184,14 @@ func (p *plan) url(page int) string {
 }
 
 // run crawls with all workers until the job is finished, and checks what was seen.
-func (p *plan) run(g ground) {
+func (p *plan) run(g backend) {
 	most := time.Duration(p.servers*p.servers) * time.Minute
 	if p.real {
 		most *= 10 // which only ends what hangs
 	}
 	ctx, cancel := context.WithTimeout(p.Context(), planEnd+most)
 	defer cancel()
-	p.ground, p.ctx = g, ctx
+	p.backend, p.ctx = g, ctx
 	var working sync.WaitGroup
 	for i, w := range p.workers {
 		working.Go(func() { p.work(i, w) })
@@ -199,7 +201,7 @@ func (p *plan) run(g ground) {
 	case p.isOver():
 		p.check()
 	case !p.Failed():
-		p.Errorf("the workers have ended before the job: %v", p.ground)
+		p.Errorf("the workers have ended before the job: %v", p.backend)
 	}
 }
 
@@ -214,9 +216,9 @@ func (p *plan) work(i int, w *planned) {
 	}
 	enginetest.Wait(p.ctx, w.begins)
 	for n := 0; !p.isOver(); n++ {
-		d := &way{name: p.job, patience: 3 * p.ttl, random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond / p.faster, loses: 0.05}
+		d := &link{name: p.job, patience: 3 * p.ttl, random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond / p.faster, loses: 0.05}
 		ctx, cancel := context.WithCancelCause(p.ctx)
-		d.deathCry = func() {
+		d.onDeath = func() {
 			p.count("death")
 			cancel(errors.New("killed"))
 		}
@@ -243,7 +245,7 @@ func (p *plan) work(i int, w *planned) {
 		cancel(nil)
 		var away *Error
 		if p.real && !d.isDead() && errors.As(err, &away) {
-			p.count("away") // a busy machine is like a way that is closed
+			p.count("away") // a busy machine is like a link that is closed
 		}
 		var fenced *FencedError
 		var stopped *tegenaria.StoppedError
@@ -262,14 +264,14 @@ func (p *plan) work(i int, w *planned) {
 			return
 		}
 		if p.ctx.Err() != nil {
-			p.Errorf("%s does not end: %v: %v", w.name, err, p.ground)
+			p.Errorf("%s does not end: %v: %v", w.name, err, p.backend)
 			return
 		}
-		enginetest.Wait(p.ctx, time.Duration(p.draw(3000))*time.Millisecond/p.faster)
+		enginetest.Wait(p.ctx, time.Duration(p.pick(3000))*time.Millisecond/p.faster)
 	}
 }
 
-func (p *plan) draw(n int) int {
+func (p *plan) pick(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.random.IntN(n)
@@ -282,7 +284,7 @@ func (p *plan) count(fault string) {
 }
 
 // process is one life of a worker.
-func (p *plan) process(ctx context.Context, d *way, worker string, lock int32) error {
+func (p *plan) process(ctx context.Context, d *link, worker string, lock int32) error {
 	c, err := p.open(ctx, d, member{job: d.name, worker: worker, ttl: p.ttl}, lock)
 	if err != nil {
 		return err
@@ -331,23 +333,25 @@ func pageOf(url string) int {
 // plannedWeb is the web as a worker reaches it.
 type plannedWeb struct {
 	*plan
-	way   *way
+	link  *link
 	cache *Cache
 }
 
-// holds reports whether no other worker may have what this one has: always, until it dies, if the clock is that of a model. A busy machine may let the
-// worker stand still between two of its steps, longer than its TTL. Then it knows that it has been late, and what it does is not judged.
+// holds reports whether no other worker may have what this one has: always, until it dies, if the clock is that of a
+// model. A busy machine may let the worker stand still between two of its steps, longer than its TTL. Then it knows
+// that it has been late, and what it does is not judged.
 func (w *plannedWeb) holds() bool {
 	if !w.real {
 		return true
 	}
-	b := w.cache.beats.Load()
+	b := w.cache.heartbeats.Load()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return elapsed(b.sent, time.Now()) < b.ttl
 }
 
-// early returns how much sooner than its delay a request may be seen by a clock that is right only if the machine is not busy.
+// early returns how much sooner than its delay a request may be seen by a clock that is right only if the machine is
+// not busy.
 func (p *plan) early() time.Duration {
 	if !p.real {
 		return 0
@@ -368,7 +372,7 @@ func (w *plannedWeb) Download(ctx *tegenaria.Context, result chan<- *tegenaria.C
 
 // ask notes a download and waits for its answer.
 func (w *plannedWeb) ask(ctx context.Context, url string) error {
-	if w.way.isDead() { // the process is gone, and what still runs of it is seen by nobody
+	if w.link.isDead() { // the process is gone, and what still runs of it is seen by nobody
 		return errors.New("killed")
 	}
 	now := time.Now()
@@ -377,9 +381,9 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 	if inline {
 		host = (page + 1) % w.hosts
 	}
-	server, partition := w.cache.of(fmt.Sprintf("h%d.example", host))
+	server, partition := w.cache.locate(fmt.Sprintf("h%d.example", host))
 	saw := w.see(start{session, server, partition, url, inline})
-	if w.holds() && !w.way.isDead() {
+	if w.holds() && !w.link.isDead() {
 		if !saw.alive {
 			w.Errorf("the session %d begins a download after its burial: %s", session, url)
 		}
@@ -391,7 +395,8 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 		}
 	}
 	w.mu.Lock()
-	// The owner of a slot reckons the start of a fetch from when it has granted it: with several requests at a time the next may begin sooner after it.
+	// The owner of a slot reckons the start of a fetch from when it has granted it: with several requests at a time the
+	// next may begin sooner after it.
 	exact := w.perHost == 1 || !inline && !w.lastInline[host]
 	w.lastInline[host] = inline
 	if before, ok := w.last[host]; ok && exact && now.Sub(before) < w.delay-w.early() {
@@ -399,22 +404,22 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 	}
 	w.last[host] = now
 	flying := 1
-	for other, n := range w.flying[host] {
-		if !other.way.isDead() && other.holds() {
+	for other, n := range w.inFlight[host] {
+		if !other.link.isDead() && other.holds() {
 			flying += n
 		}
 	}
 	if flying > w.perHost {
 		w.Errorf("%s makes %d downloads in flight at its host, %d are allowed", url, flying, w.perHost)
 	}
-	if w.flying[host] == nil {
-		w.flying[host] = make(map[*plannedWeb]int)
+	if w.inFlight[host] == nil {
+		w.inFlight[host] = make(map[*plannedWeb]int)
 	}
-	w.flying[host][w]++
+	w.inFlight[host][w]++
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flying[host][w]--
+		w.inFlight[host][w]--
 	}()
 	slowest := 300 * time.Millisecond / w.faster
 	if inline {
@@ -440,9 +445,9 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 	}
 }
 
-// check compares what was asked and what is stored with what there was to do: each page that can be reached has one outcome, nothing else was asked for
-// twice but what was in flight or not settled when something went wrong, no depth is larger than that of a link that was followed, nothing is left, and
-// the counts of all workers are those of the job.
+// check compares what was asked and what is stored with what there was to do: each page that can be reached has one
+// outcome, nothing else was asked for twice but what was in flight or not settled when something went wrong, no depth
+// is larger than that of a link that was followed, nothing is left, and the counts of all workers are those of the job.
 func (p *plan) check() {
 	reachable := p.reachable()
 	m := p.read()
@@ -496,8 +501,8 @@ func (p *plan) check() {
 			}
 		}
 	}
-	if !m.started || m.finished == "" || m.waiting+m.letters+m.outgoing > 0 {
-		p.Errorf("started %v, finished %q, %d requests wait, %d letters, %d for other servers", m.started, m.finished, m.waiting, m.letters, m.outgoing)
+	if !m.started || m.finished == "" || m.waiting+m.messages+m.outgoing > 0 {
+		p.Errorf("started %v, finished %q, %d requests wait, %d messages, %d for other servers", m.started, m.finished, m.waiting, m.messages, m.outgoing)
 	}
 	if n := m.fetched - int64(len(pages)); n < 0 || n > int64(p.fetches) {
 		p.Errorf("%d more pages are counted than %d, there were %d fetches", n, len(pages), p.fetches)
@@ -519,8 +524,8 @@ func (p *plan) check() {
 	p.Logf("%d fetches, %d pages, %d asked, %d sessions, faults %v", p.fetches, len(pages), len(p.asks), len(sessions), p.faults)
 }
 
-// checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more, a worker has died with some, or a
-// server has no use for its part.
+// checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more, a
+// worker has died with some, or a server has no use for its part.
 func (p *plan) checkLimit(m *tally) {
 	if p.answers > p.most*(1+m.resumed) {
 		p.Errorf("%d responses, the limit is %d", p.answers, p.most)

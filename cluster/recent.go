@@ -5,8 +5,8 @@ import "github.com/tegenaria/tegenaria"
 // recentKeys is how many keys each of the two halves of recent holds.
 const recentKeys = 1 << 17
 
-// recent remembers keys that the database has, accepted or handed on, with the smallest depth that is known of each. What was used longest ago is
-// forgotten first, half of it at a time.
+// recent remembers keys that the database has, accepted or forwarded, with the smallest depth that is known of each.
+// What was used longest ago is forgotten first, half of it at a time.
 type recent struct {
 	young, old map[tegenaria.Key]remembered
 }
@@ -14,11 +14,11 @@ type recent struct {
 // remembered is what is remembered of a key.
 type remembered struct {
 	depth    int32
-	accepted bool // otherwise it was handed on, and may lie in an inbox yet
+	accepted bool // otherwise it was forwarded, and may still be in an inbox
 }
 
-// look returns what is remembered of a key, if it is.
-func (r *recent) look(key tegenaria.Key) (k remembered, ok bool) {
+// lookUp returns what is remembered of a key, if it is.
+func (r *recent) lookUp(key tegenaria.Key) (k remembered, ok bool) {
 	k, ok = r.young[key]
 	if !ok {
 		if k, ok = r.old[key]; ok {
@@ -30,7 +30,7 @@ func (r *recent) look(key tegenaria.Key) (k remembered, ok bool) {
 
 // add remembers a key.
 func (r *recent) add(key tegenaria.Key, depth int, accepted bool) {
-	before, _ := r.look(key)
+	before, _ := r.lookUp(key)
 	r.put(key, remembered{depthOf(depth), accepted || before.accepted})
 }
 

@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("schema", func(t *testing.T) {
 		run(t, admin, "UPDATE first.job SET version = 99")
-		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "5")
+		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "6")
 		run(t, admin, "CREATE SCHEMA taken")
 		run(t, admin, "CREATE TABLE taken.other ()")
 		var e *cluster.Error
@@ -129,11 +129,12 @@ func TestServerVersion(t *testing.T) {
 	}
 }
 
-// A worker whose session is over writes nothing, not even a part: it fails if the fence does not undo what came before it.
+// A worker whose session is over writes nothing, not even a part: it fails if the fence does not undo what came before
+// it.
 func TestFence(t *testing.T) {
 	dsn := database(t)
 	for name, sql := range map[string]string{
-		"buried":  `UPDATE %s.worker SET buried = true`,
+		"expired": `UPDATE %s.worker SET expired = true`,
 		"session": `UPDATE %s.worker SET session = session + 1`,
 		"batch":   `UPDATE %s.worker SET batch = batch + 1`,
 	} {
@@ -164,7 +165,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// The server crashes at a time when half is settled. What Settle has answered is there, and the other half is as it was.
+// The server crashes at a time when half is settled. What Settle has answered is there, and the other half is as it
+// was.
 func TestServerCrash(t *testing.T) {
 	dsn := database(t)
 	c, _ := begin(t, dsn, "crash", cluster.Options{})
@@ -200,7 +202,7 @@ func TestServerCrash(t *testing.T) {
 }
 
 // What people ask a job, with texts that a database does not take.
-func TestTexts(t *testing.T) {
+func TestTextsOfJobs(t *testing.T) {
 	dsn := database(t)
 	c, _ := begin(t, dsn, "texts", cluster.Options{})
 	accept(t, c, tegenaria.VerdictNew, "a")

@@ -75,9 +75,9 @@ func (o *output) Close(ctx context.Context, _ string) error {
 	return nil
 }
 
-// A worker that comes back after the end of the job completes its outputs, unless it has done so before: then it touches none of them. It fails if the
-// worker that ended the job is the only one that remembers what it has to close.
-func TestReturn(t *testing.T) {
+// A worker that comes back after the end of the job completes its outputs, unless it has done so before: then it
+// touches none of them. It fails if the worker that ended the job is the only one that remembers what it has to close.
+func TestWorkerReturnsAfterTheEnd(t *testing.T) {
 	const pages = 12
 	for _, tt := range []struct {
 		name    string
@@ -99,13 +99,13 @@ func TestReturn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				models := models{newModel(place{suffixes: builtIn, servers: 1, partitions: 4})}
+				models := models{newModel(location{suffixes: builtIn, servers: 1, partitions: 4})}
 				lock := int32(0)
 				// run is a process of a worker, which tells of each page that it parses.
 				run := func(worker string, o *output, parsed func(page int, kill, stop context.CancelCauseFunc)) error {
 					ctx, stop := context.WithCancelCause(t.Context())
 					defer stop(nil)
-					w := &way{name: "job", patience: time.Minute, random: rand.New(rand.NewPCG(1, uint64(lock))), deathCry: func() {}}
+					w := &link{name: "job", patience: time.Minute, random: rand.New(rand.NewPCG(1, uint64(lock))), onDeath: func() {}}
 					kill := func(err error) {
 						w.mu.Lock()
 						w.dead = true

@@ -10,18 +10,18 @@ import (
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
-const schemaVersion = 5
+const schemaVersion = 6
 
-// tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue, due and
-// inbox live by deletes: they are vacuumed when a small part of them is dead.
+// tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign
+// keys. queue, due and inbox live by deletes: they are vacuumed when a small part of them is dead.
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, servers int NOT NULL, server int NOT NULL, sessions bigint NOT NULL,
 	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, suffixes text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
-	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false,
-	queued bigint NOT NULL DEFAULT 0, delayed bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
-CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
+	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, expired boolean NOT NULL, began timestamptz NOT NULL, reserved_pages bigint NOT NULL DEFAULT 0, holds_pages boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false,
+	queued bigint NOT NULL DEFAULT 0, delayed bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
+CREATE TABLE heartbeat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (
 	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
@@ -41,14 +41,14 @@ CREATE TABLE inbox (
 	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL, PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY;
-CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0, workers int NOT NULL DEFAULT 0);
-CREATE TABLE home (worker text PRIMARY KEY, server int NOT NULL, before int, moved timestamptz);
-CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
+CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0, workers int NOT NULL DEFAULT 0);
+CREATE TABLE worker_server (worker text PRIMARY KEY, server int NOT NULL, previous int, moved timestamptz);
+CREATE TABLE host_lease (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
 CREATE TABLE crash (key bytea, death bigint, PRIMARY KEY (key, death));
-CREATE TABLE dead (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
+CREATE TABLE dead_letter (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
 CREATE TABLE item (tx xid8 DEFAULT pg_current_xact_id(), id bigint GENERATED ALWAYS AS IDENTITY, worker text NOT NULL, data text NOT NULL, PRIMARY KEY (tx, id));
 CREATE TABLE checkpoint (worker text, name bytea, value bytea NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
@@ -82,12 +82,12 @@ var errFewPartitions = errors.New("it has fewer partitions than servers: set a l
 // madeBefore as a number of partitions says that the job is not made if there is none.
 const madeBefore = -1
 
-// find finds the tables of the job, or makes them; partitions is how many there are to be, 0: as many as there are. It returns how many
-// there are.
+// find finds the tables of the job, or makes them; partitions is how many there are to be, 0: as many as there are. It
+// returns how many there are.
 func (s *server) find(ctx context.Context, partitions int) (found int, err error) {
 	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		// One worker makes them, however many begin at once.
-		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('tegenaria tables ' || $1, 0))`, once, s.job)
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('tegenaria tables ' || $1, 0))`, unprepared, s.job)
 		if err == nil {
 			found, err = s.findAlone(ctx, partitions)
 		}
@@ -120,15 +120,15 @@ func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 	if version != schemaVersion {
 		return 0, &MismatchError{Job: s.job, What: "schema version", Stored: fmt.Sprint(version), Asked: fmt.Sprint(schemaVersion)}
 	}
-	at := s.place
-	if err := s.conn.QueryRow(ctx, `SELECT partitions, servers, server FROM job`).Scan(&stored, &at.servers, &at.home); err != nil {
+	at := s.location
+	if err := s.conn.QueryRow(ctx, `SELECT partitions, servers, server FROM job`).Scan(&stored, &at.servers, &at.ownServer); err != nil {
 		return 0, err
 	}
 	switch {
 	case at.servers != s.servers:
 		return 0, &MismatchError{Job: s.job, What: "number of servers", Stored: fmt.Sprint(at.servers), Asked: fmt.Sprint(s.servers)}
-	case at.home != s.home:
-		return 0, &MismatchError{Job: s.job, What: "place of the server among them", Stored: fmt.Sprint(at.home + 1), Asked: fmt.Sprint(s.home + 1)}
+	case at.ownServer != s.ownServer:
+		return 0, &MismatchError{Job: s.job, What: "place of the server among them", Stored: fmt.Sprint(at.ownServer + 1), Asked: fmt.Sprint(s.ownServer + 1)}
 	case partitions > 0 && partitions != stored:
 		return 0, &MismatchError{Job: s.job, What: "number of partitions", Stored: fmt.Sprint(stored), Asked: fmt.Sprint(partitions)}
 	}
@@ -147,10 +147,10 @@ func (s *server) make(ctx context.Context, exists bool, partitions int) (int, er
 	if partitions < s.servers {
 		return 0, errFewPartitions
 	}
-	at := place{home: s.home, servers: s.servers, partitions: partitions}
+	at := location{ownServer: s.ownServer, servers: s.servers, partitions: partitions}
 	// Statements that are sent together are one transaction.
 	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions, servers, server, sessions) VALUES (%d, %d, %d, %d, %[6]d); "+
 		"INSERT INTO partition SELECT generate_series(0, %[7]d); INSERT INTO peer (server) SELECT n FROM generate_series(0, %[8]d) AS n WHERE n <> %[6]d",
-		schema, tables, schemaVersion, partitions, s.servers, s.home, at.here()-1, s.servers-1)).ReadAll()
+		schema, tables, schemaVersion, partitions, s.servers, s.ownServer, at.partitionsHere()-1, s.servers-1)).ReadAll()
 	return partitions, err
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // server is the connection over which a worker reads and writes. It holds a lock, by which other workers find it.
-// Its methods are called by whoever has the turn.
+// Its methods are called by whoever holds the store.
 type server struct {
 	member // its job is the schema
-	place
+	location
 	peers    []*peer // by server, nil: the own one
 	config   *pgx.ConnConfig
 	patience time.Duration
-	lock     int32 // number of the advisory lock that the connection holds; drawn
+	lock     int32 // number of the advisory lock that the connection holds; random
 
 	conn *pgx.Conn
 }
@@ -28,7 +28,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// patiently runs do with a connection until it succeeds, or fails by something else than that the database is away, or patience is over.
+// patiently runs do with a connection until it succeeds, or fails by something else than that the database is away, or
+// patience is over.
 func (s *server) patiently(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error {
 	begin, pause := time.Now(), firstPause
 	for {
@@ -75,8 +76,8 @@ func (s *server) attempt(ctx context.Context, do func(ctx context.Context, conn 
 	return err
 }
 
-// settings make the connection keep what it says it keeps, and make plans that do not depend on how large the tables were when
-// they were made: each statement of ours finds its rows by an index.
+// settings make the connection keep what it says it keeps, and make plans that do not depend on how large the tables
+// were when they were made: each statement of ours finds its rows by an index.
 const settings = `
 	SET synchronous_commit = on;
 	SET plan_cache_mode = force_generic_plan;
@@ -86,8 +87,8 @@ const settings = `
 	SET jit = off;
 	SET client_min_messages = warning`
 
-// once is for statements that are not worth being prepared.
-const once = pgx.QueryExecModeExec
+// unprepared is for statements that are not worth being prepared.
+const unprepared = pgx.QueryExecModeExec
 
 // dial connects.
 func (s *server) dial(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
@@ -98,7 +99,7 @@ func (s *server) dial(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, e
 	// A worker that stands still while it begins must not keep others from it.
 	statements := fmt.Sprintf("%s; SET idle_in_transaction_session_timeout = %d", settings, max(s.ttl.Milliseconds(), 1))
 	if _, err = conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol); err == nil {
-		_, err = conn.Exec(ctx, `SELECT set_config('search_path', quote_ident($1), false), set_config('application_name', $2, false)`, once, s.job, s.worker)
+		_, err = conn.Exec(ctx, `SELECT set_config('search_path', quote_ident($1), false), set_config('application_name', $2, false)`, unprepared, s.job, s.worker)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
@@ -106,7 +107,8 @@ func (s *server) dial(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, e
 	return conn, nil
 }
 
-// reconnect connects. It takes the place of a connection that broke, whose server may not have noticed and be writing still: that is ended.
+// reconnect connects. It takes the place of a connection that broke, whose server may not have noticed and be writing
+// still: that is ended.
 func (s *server) reconnect(ctx context.Context) (err error) {
 	if s.conn, err = s.dial(ctx, s.config); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (s *server) reconnect(ctx context.Context) (err error) {
 	if _, err = s.conn.Exec(ctx, terminate, s.job, s.lock); err == nil {
 		_, err = s.conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext('tegenaria job ' || $1), $2)`, s.job, s.lock) // once the other is gone
 	}
-	if err == nil && s.session > 0 { // now that whoever buries this session ends the connection
+	if err == nil && s.session > 0 { // now that whoever expires this session ends the connection
 		_, err = s.written(ctx)
 	}
 	if err != nil {
@@ -123,12 +125,13 @@ func (s *server) reconnect(ctx context.Context) (err error) {
 	return nil
 }
 
-// written returns the number of the last batch that this session has written, or a [*FencedError] if it is not ours any more.
+// written returns the number of the last batch that this session has written, or a [*FencedError] if it is not ours any
+// more.
 func (s *server) written(ctx context.Context) (batch int64, err error) {
 	var session int64
-	var buried bool
-	err = s.conn.QueryRow(ctx, `SELECT session, batch, buried FROM worker WHERE name = $1`, once, s.worker).Scan(&session, &batch, &buried)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && (session != s.session || buried) {
+	var expired bool
+	err = s.conn.QueryRow(ctx, `SELECT session, batch, expired FROM worker WHERE name = $1`, unprepared, s.worker).Scan(&session, &batch, &expired)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && (session != s.session || expired) {
 		return 0, &FencedError{Job: s.job, Worker: s.worker}
 	}
 	return batch, err

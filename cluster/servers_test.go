@@ -83,7 +83,8 @@ func checkServers(t *testing.T, web *web, dsns []string, job string, workers []*
 	}
 }
 
-// The workers of a job on several servers crawl it together: each host by one of them, each page once, and each run ends when nothing is left on any server.
+// The workers of a job on several servers crawl it together: each host by one of them, each page once, and each run
+// ends when nothing is left on any server.
 func TestServers(t *testing.T) {
 	const pages, hosts, delay = 300, 16, 100 * time.Millisecond
 	dsns, job := servers(t, 3), newJob()
@@ -100,7 +101,7 @@ func TestServers(t *testing.T) {
 	checkServers(t, web, dsns, job, workers)
 	web.check(t, delay)
 	status, err := dial(t, dsn, job).Status(t.Context())
-	if err != nil || !status.Started || status.Finished == "" || status.Outcomes["fetched"] != pages || status.Queued+status.Delayed+status.Letters > 0 {
+	if err != nil || !status.Started || status.Finished == "" || status.Outcomes["fetched"] != pages || status.Queued+status.Delayed+status.Messages > 0 {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	on := make(map[int]int)
@@ -112,7 +113,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// What a parser fetches from a host of another server is sent in turn.
+// What a parser fetches from a host of another server waits for its host lease.
 func TestFetchFromOtherServers(t *testing.T) {
 	const pages, hosts, delay = 60, 5, 50 * time.Millisecond
 	dsns, job := servers(t, 2), newJob()
@@ -127,7 +128,8 @@ func TestFetchFromOtherServers(t *testing.T) {
 	web.checkFetches(t, workers, delay)
 }
 
-// CloseSpider and Stop end the runs on all servers, and the job goes on when its workers begin again. Limits.Pages is not exceeded.
+// CloseSpider and Stop end the runs on all servers, and the job goes on when its workers begin again. Limits.Pages is
+// not exceeded.
 func TestServersStop(t *testing.T) {
 	const pages = 120
 	dsns, job := servers(t, 2), newJob()
@@ -210,8 +212,9 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// A server whose worker has left for good is taken on by a worker of another one, which goes on with its file: each page is in a file once.
-func TestServersHelp(t *testing.T) {
+// A server whose worker has left for good is taken on by a worker of another one, which goes on with its file: each
+// page is in a file once.
+func TestServerWithoutWorkers(t *testing.T) {
 	const pages = 80
 	dsns, job := servers(t, 2), newJob()
 	dsn := strings.Join(dsns, ",")

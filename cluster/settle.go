@@ -32,7 +32,7 @@ func (c *Cache) Settle(ctx context.Context, b tegenaria.Batch) error {
 func (c *Cache) settle(b *tegenaria.Batch) error {
 	for i := range b.Settled {
 		e := c.entries[b.Settled[i].Record.Key]
-		if e == nil || !e.flying || e.settling {
+		if e == nil || !e.inFlight || e.settling {
 			for _, s := range b.Settled[:i] {
 				c.entries[s.Record.Key].settling = false
 			}
@@ -42,9 +42,9 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	}
 	for i := range b.Settled {
 		e := c.entries[b.Settled[i].Record.Key]
-		c.land(e)
+		c.endFlight(e)
 		c.open.settle(e, &b.Settled[i])
-		c.release(e)
+		c.forgetEntry(e)
 		c.rest(e.slot)
 	}
 	for _, known := range b.Slots {
@@ -58,7 +58,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 		c.rest(s)
 	}
 	for name, checkpoint := range b.Checkpoints {
-		if name == ofJob && (c.home > 0 || !c.owned[0]) { // StartRequest runs elsewhere
+		if name == loopbackCheckpoint && (c.ownServer > 0 || !c.owned[0]) { // StartRequest runs elsewhere
 			continue
 		}
 		if name == itemsKey {
@@ -67,7 +67,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 			continue
 		}
 		c.open.checkpoints[name] = slices.Clone(checkpoint)
-		c.open.size += smallChange + len(checkpoint)
+		c.open.size += changeCost + len(checkpoint)
 	}
 	if b.Counters != nil {
 		if c.counters == nil {
@@ -78,17 +78,17 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	if b.Started || b.Finished != "" {
 		c.open.started = c.open.started || b.Started
 		c.open.finished = cmp.Or(b.Finished, c.open.finished)
-		c.open.size += smallChange
+		c.open.size += changeCost
 	}
 	return nil
 }
 
-// land ends a flight, and takes the request out of its queue. Called with mu held.
-func (c *Cache) land(e *entry) {
-	e.flying = false
+// endFlight ends a flight, and takes the request out of its queue. Called with mu held.
+func (c *Cache) endFlight(e *entry) {
+	e.inFlight = false
 	e.slot.flights--
 	c.flights--
-	c.calm(e.key)
+	c.clearCrashes(e.key)
 	c.remove(e)
 }
 
@@ -97,14 +97,14 @@ func (c *Cache) Return(ctx context.Context, rec tegenaria.Record, now time.Time)
 	c.mu.Lock()
 	err := c.usable()
 	e := c.entries[rec.Key]
-	if err == nil && (e == nil || !e.flying) {
+	if err == nil && (e == nil || !e.inFlight) {
 		err = fmt.Errorf("cluster: returning a request that is not in flight: key %x", rec.Key)
 	}
 	if err != nil {
 		c.mu.Unlock()
 		return 0, err
 	}
-	c.land(e)
+	c.endFlight(e)
 	e.place, e.priority, e.attempt = c.next(), int64(rec.Priority), rec.Attempt
 	verdict := tegenaria.VerdictNew
 	if rec.NotBefore.After(now) {

@@ -13,8 +13,8 @@ import (
 	"github.com/tegenaria/tegenaria/cluster"
 )
 
-// A worker whose context ends leaves the job to the others. CloseSpider and limits end the runs of all workers, and what was not crawled
-// is crawled when they begin again.
+// A worker whose context ends leaves the job to the others. CloseSpider and limits end the runs of all workers, and
+// what was not crawled is crawled when they begin again.
 func TestStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits tegenaria.Limits
@@ -97,8 +97,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// Limits.Pages is of the job: all workers together begin so many downloads, and not one more, and as many again when they begin anew. One that leaves
-// gives back what it has not begun.
+// Limits.Pages is of the job: all workers together begin so many downloads, and not one more, and as many again when
+// they begin anew. One that leaves returns what it has not begun.
 func TestPagesOfAJob(t *testing.T) {
 	const pages, hosts, delay, limit = 300, 16, 10 * time.Millisecond, 100
 	dsn, job := database(t), newJob()
@@ -159,8 +159,8 @@ func (w *web) asks() (n int) {
 	return n
 }
 
-// A job is seen and steered from outside: while it is paused nothing is asked for, also by a worker that begins then, and Stop ends the runs of
-// all workers.
+// A job is seen and steered from outside: while it is paused nothing is asked for, also by a worker that begins then,
+// and Stop ends the runs of all workers.
 func TestSteered(t *testing.T) {
 	const pages, hosts, delay = 3000, 16, 20 * time.Millisecond
 	dsn, job := database(t), newJob()
@@ -199,19 +199,19 @@ func TestSteered(t *testing.T) {
 	})
 	admin := connect(t, dsn)
 	before := web.asks() // the newcomer has partitions of both others: they have looked, and start nothing any more
-	beats := func() (n int) {
-		_, err := fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
+	heartbeats := func() (n int) {
+		_, err := fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.heartbeat`, job)), &n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	for begin := beats(); beats() < begin+6; { // about a second, in which the hosts could be asked many times
+	for begin := heartbeats(); heartbeats() < begin+6; { // about a second, in which the hosts could be asked many times
 	}
 	if after := web.asks(); after > before+hosts { // what was in flight may have arrived meanwhile
 		t.Errorf("%d requests while the job was paused", after-before)
 	}
-	until("the letters were read", func() bool { return s.Letters == 0 })
+	until("the messages were read", func() bool { return s.Messages == 0 })
 	fetched := read(t, admin, fmt.Sprintf(`SELECT count(*)::text FROM %q.outcome WHERE outcome = 'fetched'`, job))
 	waiting := read(t, admin, fmt.Sprintf(`SELECT count(*)::text FROM %q.queue`, job))
 	if !s.Paused || !s.Started || s.Stopped != "" || fmt.Sprint(s.Outcomes["fetched"]) != fetched || fmt.Sprint(s.Queued) != waiting || s.Queued == 0 {
@@ -232,7 +232,7 @@ func TestSteered(t *testing.T) {
 		closed(t, w.cache)
 	}
 	until("the workers have ended", func() bool {
-		return !slices.ContainsFunc(s.Workers, func(w cluster.WorkerStatus) bool { return !w.Buried || w.Alive })
+		return !slices.ContainsFunc(s.Workers, func(w cluster.WorkerStatus) bool { return !w.Expired || w.Alive })
 	})
 	if s.Stopped != "enough" || s.Finished != "" || s.Queued == 0 {
 		t.Errorf("%+v, want a job that was stopped", s)
@@ -242,8 +242,8 @@ func TestSteered(t *testing.T) {
 	}
 }
 
-// A worker that is drained lets settle what is in flight, has others take its hosts, and ends alone. The last one can be drained too: the job
-// rests until workers begin again, and nothing was asked for twice.
+// A worker that is drained lets settle what is in flight, has others take its hosts, and ends alone. The last one can
+// be drained too: the job rests until workers begin again, and nothing was asked for twice.
 func TestDrain(t *testing.T) {
 	const pages, hosts, delay = 300, 16, 50 * time.Millisecond
 	dsn, job := database(t), newJob()
@@ -319,20 +319,20 @@ func TestPending(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Queued + s.Delayed + s.Letters
+		return s.Queued + s.Delayed + s.Messages
 	}
 	begin(workers[0])
 	for waiting() < limit {
 	}
-	for _, w := range workers[1:] { // what others have accepted is known from their last beat
+	for _, w := range workers[1:] { // what others have accepted is known from their last heartbeat
 		begin(w)
 	}
 	admin := connect(t, dsn)
-	beats := func() (n int) {
-		_, _ = fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
+	heartbeats := func() (n int) {
+		_, _ = fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.heartbeat`, job)), &n)
 		return n
 	}
-	for first := beats(); beats() < first+9; { // more than a second, in which the other seeds could be sent
+	for first := heartbeats(); heartbeats() < first+9; { // more than a second, in which the other seeds could be sent
 	}
 	if n := waiting(); n > limit+limit/5 {
 		t.Errorf("%d requests of the job wait, the limit is %d", n, limit)

@@ -15,7 +15,8 @@ const suffixList = "list of public suffixes"
 // movedAtOnce is how many rows are compared with the list at a time.
 const movedAtOnce = 10_000
 
-// others reads the list by which a job is divided, "" if that is the own one or there is none yet, and the sessions that divide by it.
+// others reads the list by which a job is divided, "" if that is the own one or there is none yet, and the sessions
+// that divide by it.
 func (s *server) others(ctx context.Context, q interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }) (list string, sessions []session, err error) {
@@ -28,8 +29,8 @@ func (s *server) others(ctx context.Context, q interface {
 	return list, slices.DeleteFunc(sessions, func(o session) bool { return o.lock == s.lock }), nil
 }
 
-// awaitSuffixes returns once the job is divided by the list of public suffixes of this worker, or no other worker is left, and buries those that
-// have died. It returns a [*MismatchError] when one is alive.
+// awaitSuffixes returns once the job is divided by the list of public suffixes of this worker, or no other worker is
+// left, and expires those that have died. It returns a [*MismatchError] when one is alive.
 func (s *server) awaitSuffixes(ctx context.Context) error {
 	watches := make(map[int64]*watch)
 	for {
@@ -51,8 +52,8 @@ func (s *server) awaitSuffixes(ctx context.Context) error {
 				watches[o.number] = w
 			}
 			ttl = min(ttl, o.ttl)
-			if w.look(&o, sent, now) {
-				err = s.bury(ctx, &o)
+			if w.observe(&o, sent, now) {
+				err = s.expire(ctx, &o)
 			} else if w.alive {
 				err = &MismatchError{Job: s.job, What: suffixList, Stored: list, Asked: s.suffixes.version}
 			}
@@ -70,14 +71,15 @@ func (s *server) awaitSuffixes(ctx context.Context) error {
 	}
 }
 
-// move moves the slots, and what waits for them, to the partitions in which they are by the own list of public suffixes. The caller has locked the job.
+// move moves the slots, and what waits for them, to the partitions in which they are by the own list of public
+// suffixes. The caller has locked the job.
 func (s *server) move(ctx context.Context, tx pgx.Tx) error {
 	list, sessions, err := s.others(ctx, tx)
 	if err != nil {
 		return err
 	}
 	if len(sessions) > 0 {
-		return errTakenMeanwhile
+		return errNameTaken
 	}
 	if list != "" && s.servers > 1 { // a slot may have to go to another server
 		return &MismatchError{Job: s.job, What: suffixList, Stored: list, Asked: s.suffixes.version}
@@ -87,7 +89,7 @@ func (s *server) move(ctx context.Context, tx pgx.Tx) error {
 			`UPDATE slot SET partition = n.partition FROM unnest($1::bigint[], $2::int[], $3::int[]) AS n (id, was, partition) WHERE slot.id = n.id`); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE due SET partition = s.partition FROM slot AS s WHERE s.id = due.slot AND s.partition <> due.partition`, once); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE due SET partition = s.partition FROM slot AS s WHERE s.id = due.slot AND s.partition <> due.partition`, unprepared); err != nil {
 			return err
 		}
 		if err := s.moveRows(ctx, tx, `SELECT id, partition, slot FROM inbox WHERE id > $1 ORDER BY id LIMIT $2`,
@@ -95,15 +97,15 @@ func (s *server) move(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE job SET suffixes = $1 WHERE suffixes IS DISTINCT FROM $1`, once, s.suffixes.version)
+	_, err = tx.Exec(ctx, `UPDATE job SET suffixes = $1 WHERE suffixes IS DISTINCT FROM $1`, unprepared, s.suffixes.version)
 	return err
 }
 
-// moveRows moves the rows of a table. read reads the number, the partition and the slot's name of those behind a number, in the order of their
-// numbers.
+// moveRows moves the rows of a table. read reads the number, the partition and the slot's name of those behind a
+// number, in the order of their numbers.
 func (s *server) moveRows(ctx context.Context, tx pgx.Tx, read, update string) error {
 	var partitions int
-	if err := tx.QueryRow(ctx, `SELECT partitions FROM job`, once).Scan(&partitions); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT partitions FROM job`, unprepared).Scan(&partitions); err != nil {
 		return err
 	}
 	for after, n := int64(-1<<63), movedAtOnce; n == movedAtOnce; {

@@ -17,8 +17,8 @@ func apart(host string) string { return host }
 
 func together(string) string { return "one domain" }
 
-// A job is divided by one list of public suffixes. A worker with another one is refused while others are alive; if none is, it moves the slots and
-// what waits for them.
+// A job is divided by one list of public suffixes. A worker with another one is refused while others are alive; if none
+// is, it moves the slots and what waits for them.
 func TestSuffixes(t *testing.T) {
 	dsn, job := database(t), newJob()
 	beginAs := func(name, version string, domain func(string) string) (*cluster.Cache, tegenaria.State, error) {
@@ -63,20 +63,21 @@ func TestSuffixes(t *testing.T) {
 	before := partitions()
 	two, state := mustBegin("two", "together", together)
 	if got, want := partitions(), fmt.Sprintf("1 %d, 1 %[1]d, 1 %[1]d", hosts); got != want || before == want {
-		t.Errorf("partitions and rows of slots, delayed requests and letters: %s, want %s; before %s", got, want, before)
+		t.Errorf("partitions and rows of slots, delayed requests and messages: %s, want %s; before %s", got, want, before)
 	}
 	if records, _, err := two.Next(t.Context(), "h7.example", 2); err != nil || len(records) != 1 || state.Delayed != hosts {
 		t.Errorf("%d requests of a slot that was moved, and %d delayed ones: %v; want 1 and %d", len(records), state.Delayed, err, hosts)
 	}
 	two.Abandon()
-	three, _ := mustBegin("three", "apart", apart) // once the dead worker is buried
+	three, _ := mustBegin("three", "apart", apart) // once the dead worker is expired
 	if got := partitions(); got != before {
-		t.Errorf("partitions and rows of slots, delayed requests and letters: %s, want %s as before", got, before)
+		t.Errorf("partitions and rows of slots, delayed requests and messages: %s, want %s as before", got, before)
 	}
 	closed(t, three)
 }
 
-// A job that was begun with one list of public suffixes ends with another one as it would have: each page is asked for once.
+// A job that was begun with one list of public suffixes ends with another one as it would have: each page is asked for
+// once.
 func TestCrawlWithOtherSuffixes(t *testing.T) {
 	const pages, hosts, delay = 200, 16, 20 * time.Millisecond
 	dsn, job := database(t), newJob()

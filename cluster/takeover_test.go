@@ -63,8 +63,9 @@ func awaitRow(t *testing.T, dsn, query, want string) {
 	}
 }
 
-// A session is dead when it has not beaten over its TTL of pauses between reads, whatever the reads took and however long one pause was.
-func TestDead(t *testing.T) {
+// A session is dead when no heartbeat came over its TTL of pauses between reads, whatever the reads took and however
+// long one pause was.
+func TestSessionExpires(t *testing.T) {
 	const ttl = 800 * time.Millisecond // a pause should be 100 ms
 	same := func(n int, r cluster.Read) (reads []cluster.Read) {
 		for range n {
@@ -73,29 +74,29 @@ func TestDead(t *testing.T) {
 		return reads
 	}
 	usual := cluster.Read{Pause: 100 * time.Millisecond}
-	beating := same(100, usual)
-	for i := range beating {
-		beating[i].Beat = int64(i / 8) // just in time
+	alive := same(100, usual)
+	for i := range alive {
+		alive[i].Heartbeat = int64(i / 8) // just in time
 	}
 	for name, c := range map[string]struct {
 		reads []cluster.Read
 		want  int
 	}{
-		"silent":             {same(20, usual), 9},
-		"beating":            {beating, 0},
-		"one long pause":     {same(2, cluster.Read{Pause: time.Hour}), 0},
-		"four long pauses":   {same(20, cluster.Read{Pause: time.Hour}), 5},
-		"a slow database":    {same(8, cluster.Read{Pause: 100 * time.Millisecond, Took: time.Hour}), 0},
-		"a beat at the last": {append(same(8, usual), cluster.Read{Pause: usual.Pause, Beat: 1}), 0},
+		"silent":                  {same(20, usual), 9},
+		"alive":                   {alive, 0},
+		"one long pause":          {same(2, cluster.Read{Pause: time.Hour}), 0},
+		"four long pauses":        {same(20, cluster.Read{Pause: time.Hour}), 5},
+		"a slow database":         {same(8, cluster.Read{Pause: 100 * time.Millisecond, Took: time.Hour}), 0},
+		"a heartbeat at the last": {append(same(8, usual), cluster.Read{Pause: usual.Pause, Heartbeat: 1}), 0},
 	} {
-		if got := cluster.Dead(ttl, c.reads); got != c.want {
+		if got := cluster.ReadsUntilExpired(ttl, c.reads); got != c.want {
 			t.Errorf("%s: dead after %d reads, want %d", name, got, c.want)
 		}
 	}
 }
 
-// A worker that stands still in the middle of a transaction is buried, and the rows it holds are freed: the other one gets its partitions with what
-// waits there. When it goes on it writes nothing.
+// A worker that stands still in the middle of a transaction is expired, and the rows it holds are freed: the other one
+// gets its partitions with what waits there. When it goes on it writes nothing.
 func TestTakeOver(t *testing.T) {
 	dsn := database(t)
 	first := join(t, dsn, "seized", "one", tegenaria.SharedRun{})
@@ -113,13 +114,13 @@ func TestTakeOver(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	gains := make(chan int, 100)
+	takes := make(chan int, 100)
 	second := join(t, dsn, "seized", "two", tegenaria.SharedRun{Gain: func(slots []tegenaria.SlotState, _ int64) {
 		n := 0
 		for i := range slots {
 			n += slots[i].Pending
 		}
-		gains <- n
+		takes <- n
 	}})
 	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM seized.partition`, "28")
 	if err := first.Freeze(t.Context(), `DELETE FROM seized.queue; UPDATE seized.worker SET batch = 99`); err != nil {
@@ -127,12 +128,12 @@ func TestTakeOver(t *testing.T) {
 	}
 	frozen := time.Now()
 	moved := 0 // the first worker had all, so that the second one was told of each partition
-	for len(gains) > 0 {
-		moved += <-gains
+	for len(takes) > 0 {
+		moved += <-takes
 	}
 	sum := moved
 	for sum < len(records) {
-		sum += <-gains
+		sum += <-takes
 	}
 	t.Logf("%d requests moved at once, the others %v after the worker stood still", moved, time.Since(frozen))
 	first.Thaw()
@@ -169,9 +170,9 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("counters %s, want n = 3 of three alone", got)
 	}
 	closed(t, second)
-	given := time.Now()
+	released := time.Now()
 	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM seized.partition`, "18")
-	t.Logf("all taken %v after the second worker was closed", time.Since(given))
+	t.Logf("all taken %v after the second worker was closed", time.Since(released))
 	closed(t, third)
 	wantCounted(t, dsn, "seized")
 	if got := read(t, admin, `SELECT string_agg(worker || convert_from(name, 'UTF8'), ' ' ORDER BY worker) FROM seized.checkpoint`); got != "tegenaria/loopback onefile" {
@@ -179,8 +180,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// While the database is away nobody is buried: the workers start nothing, and go on when the database is back.
-func TestAwayBuriesNobody(t *testing.T) {
+// While the database is away nobody is expired: the workers start nothing, and go on when the database is back.
+func TestNobodyExpiresInAnOutage(t *testing.T) {
 	dsn := database(t)
 	resumed, halted, lost := make(chan struct{}, 10), make(chan error, 10), make(chan error, 10)
 	run := tegenaria.SharedRun{
@@ -230,7 +231,7 @@ func TestAwayBuriesNobody(t *testing.T) {
 }
 
 // One page that two workers link to is taken in once, by its owner, with the smaller depth.
-func TestHandedOn(t *testing.T) {
+func TestForwarded(t *testing.T) {
 	dsn := database(t)
 	arrived := make(chan tegenaria.Verdict, 100)
 	run := tegenaria.SharedRun{Arrive: func(records []tegenaria.Record, verdicts []tegenaria.Verdict) {
@@ -260,7 +261,7 @@ func TestHandedOn(t *testing.T) {
 	}
 	awaitRow(t, dsn, `SELECT (SELECT count(*) FROM mail.queue)::text || (SELECT count(*) FROM mail.inbox) || (SELECT string_agg(depth::text, ' ') FROM mail.request)`, "107")
 	if accepted := verdicts[tegenaria.VerdictNew]; accepted == 0 && <-arrived != tegenaria.VerdictNew {
-		t.Error("the first letter was not new")
+		t.Error("the first message was not new")
 	}
 	for _, c := range workers {
 		closed(t, c)
@@ -279,19 +280,19 @@ func TestDeadWorker(t *testing.T) {
 	again := join(t, dsn, "dies", "one", tegenaria.SharedRun{})
 	accept(t, again, tegenaria.VerdictKnown, "a")
 	again.Abandon()
-	gained := make(chan struct{}, 1)
-	third := join(t, dsn, "dies", "three", tegenaria.SharedRun{Gain: func([]tegenaria.SlotState, int64) { gained <- struct{}{} }})
-	<-gained
+	taken := make(chan struct{}, 1)
+	third := join(t, dsn, "dies", "three", tegenaria.SharedRun{Gain: func([]tegenaria.SlotState, int64) { taken <- struct{}{} }})
+	<-taken
 	accept(t, third, tegenaria.VerdictKnown, "a")
 	closed(t, third)
 }
 
-// A partition that was to be given away stays when the other worker has ended before: the run is told of its queues again, which it has seen as
-// empty ones, and Next hands their requests out.
+// A partition that was to be released stays when the other worker has ended before: the run is told of its queues
+// again, which it has seen as empty ones, and Next hands their requests out.
 func TestPartitionStays(t *testing.T) {
 	const hosts = 40
-	dsn, gains := database(t), make(chan []tegenaria.SlotState, 10)
-	first := join(t, dsn, "stays", "one", tegenaria.SharedRun{Gain: func(slots []tegenaria.SlotState, _ int64) { gains <- slots }})
+	dsn, takes := database(t), make(chan []tegenaria.SlotState, 10)
+	first := join(t, dsn, "stays", "one", tegenaria.SharedRun{Gain: func(slots []tegenaria.SlotState, _ int64) { takes <- slots }})
 	defer closed(t, first)
 	name := func(i int) string { return fmt.Sprint("host", i, ".example") }
 	for i := range 2 * hosts {
@@ -301,7 +302,7 @@ func TestPartitionStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range hosts { // something is in flight everywhere, so that nothing can be given away
+	for i := range hosts { // something is in flight everywhere, so that nothing can be released
 		if got, _, err := first.Next(t.Context(), name(i), 1); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
@@ -319,7 +320,7 @@ func TestPartitionStays(t *testing.T) {
 		}
 	}
 	closed(t, second)
-	for _, slot := range <-gains {
+	for _, slot := range <-takes {
 		if slot.Pending != 1 {
 			t.Errorf("the run was told that %d requests wait in %s", slot.Pending, slot.Name)
 		}
@@ -336,7 +337,7 @@ func TestPartitionStays(t *testing.T) {
 }
 
 // Run begins anew after a run that was fenced, with another cache, and not after other errors.
-func TestRun(t *testing.T) {
+func TestRunBeginsAnew(t *testing.T) {
 	dsn, runs, broken := database(t), 0, errors.New("broken")
 	seen := make(map[*cluster.Cache]bool)
 	err := cluster.Run(t.Context(), dsn, "again", cluster.Options{Worker: "one"}, func(ctx context.Context, c *cluster.Cache) error {
@@ -354,8 +355,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A run is told among how many workers the limits are divided that are of addresses and proxies, when one joins and when one ends or dies.
-func TestShared(t *testing.T) {
+// A run is told among how many workers the limits are divided that are of addresses and proxies, when one joins and
+// when one ends or dies.
+func TestLimitsAreShared(t *testing.T) {
 	dsn := database(t)
 	told := make(chan int)
 	until := func(want int) {

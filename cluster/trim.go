@@ -20,35 +20,38 @@ func (e *CheckpointError) Error() string {
 	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: it died before it began to write, and there is nothing to cut, or Trim has to be given the outputs of its program, with the same paths and keys", e.Worker, e.Key)
 }
 
-// Trim cuts the outputs of a worker that has died, and that is not to be started again, back to what it has settled: what it wrote after that is in
-// the files of others, which have fetched those pages again. dir is its [Options].Dir; outputs are made as its program made them:
+// Trim cuts the outputs of a worker that has died, and that is not to be started again, back to what it has settled:
+// what it wrote after that is in the files of others, which have fetched those pages again. dir is its [Options].Dir;
+// outputs are made as its program made them:
 //
 //	err := cluster.Trim(ctx, job, "one.state", feed.JSONL("one.jsonl"))
 //
-// The worker is buried, so that others have its hosts at once. It may be started again nevertheless; once the job has finished it touches none of its
-// files if Trim was given all of them. Files that the worker itself has closed after the end of the job are as they should be, and Trim touches none of
-// them. While the process of the worker is alive the error is an [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is none of
-// the worker's, or that the worker died before it wrote anything: nothing is changed then either.
+// The session of the worker is expired, so that others have its hosts at once. It may be started again nevertheless;
+// once the job has finished it touches none of its files if Trim was given all of them. Files that the worker itself
+// has closed after the end of the job are as they should be, and Trim touches none of them. While the process of the
+// worker is alive the error is an [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is
+// none of the worker's, or that the worker died before it wrote anything: nothing is changed then either.
 func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Committer) (err error) {
 	of, err := openFolder(dir, job.server.job, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, of.close()) }()
-	// With the lock of its folder this is the worker, as far as the database knows: connecting ends what the server still does for it.
-	home, err := job.homeOf(ctx, of.state.Worker)
+	// With the lock of its folder this is the worker, as far as the database knows: connecting ends what the server
+	// still does for it.
+	own, err := job.serverOf(ctx, of.state.Worker)
 	if err != nil {
 		return err
 	}
 	config := job.server.config
-	if home > 0 {
-		config = job.others[home-1].server.config
+	if own > 0 {
+		config = job.others[own-1].server.config
 	}
 	s := &server{
 		config: config.Copy(), member: member{job: job.server.job, worker: of.state.Worker, ttl: job.server.ttl}, patience: job.server.patience, lock: of.state.Lock,
 	}
 	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
-	if err := s.giveUp(ctx); err != nil {
+	if err := s.endSession(ctx); err != nil {
 		return err
 	}
 	l := newLoaded(0)
@@ -79,7 +82,8 @@ func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Commit
 	return err
 }
 
-// notClosed is the checkpoint by which the engine notes that the outputs of a worker are not closed yet. It is empty when they are.
+// notClosed is the checkpoint by which the engine notes that the outputs of a worker are not closed yet. It is empty
+// when they are.
 const notClosed = "tegenaria/closing"
 
 // hasMore reports whether there are checkpoints of other outputs than these.

@@ -19,10 +19,11 @@ const (
 	oldestChange = time.Second
 )
 
-// take takes the turn. What somebody has begun to write, and could not, is written first: then the database has all that is not in c.open.
-func (c *Cache) take(ctx context.Context) error {
+// acquireStore acquires the store. What somebody has begun to write, and could not, is written first: then the database
+// has all that is not in c.open.
+func (c *Cache) acquireStore(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
+	case c.storeToken <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("cluster: waiting for the database: %w", context.Cause(ctx))
 	}
@@ -31,18 +32,18 @@ func (c *Cache) take(ctx context.Context) error {
 	c.mu.Unlock()
 	if unfinished {
 		if err := c.writeOne(ctx); err != nil {
-			c.give()
+			c.releaseStore()
 			return err
 		}
 	}
 	return nil
 }
 
-// give gives the turn back.
-func (c *Cache) give() { <-c.turn }
+// releaseStore releases the store.
+func (c *Cache) releaseStore() { <-c.storeToken }
 
-// room writes what was gathered when it has become much, and sees to it that it is written soon. Called with mu held; returns with mu
-// released.
+// room writes what was gathered when it has become much, and sees to it that it is written soon. Called with mu held;
+// returns with mu released.
 func (c *Cache) room(ctx context.Context) error {
 	much := c.open.size >= largestBatch
 	c.soon()
@@ -80,10 +81,10 @@ func (c *Cache) writeUntil(ctx context.Context, number int64) error {
 	if done {
 		return nil
 	}
-	if err := c.take(ctx); err != nil {
+	if err := c.acquireStore(ctx); err != nil {
 		return err
 	}
-	defer c.give()
+	defer c.releaseStore()
 	c.mu.Lock()
 	done, broken := c.durable >= number, c.broken
 	c.mu.Unlock()
@@ -93,7 +94,7 @@ func (c *Cache) writeUntil(ctx context.Context, number int64) error {
 	return c.writeOne(ctx)
 }
 
-// write writes everything. The caller has the turn.
+// write writes everything. The caller holds the store.
 func (c *Cache) write(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -108,7 +109,7 @@ func (c *Cache) write(ctx context.Context) error {
 	}
 }
 
-// writeOne writes the batch that was begun, or begins with what was gathered. The caller has the turn.
+// writeOne writes the batch that was begun, or begins with what was gathered. The caller holds the store.
 func (c *Cache) writeOne(ctx context.Context) error {
 	c.mu.Lock()
 	if c.writing == nil {
@@ -152,8 +153,8 @@ type statement struct {
 	args []any
 }
 
-// write writes a batch in one transaction, which is one message. If it is not known whether that has been done, the number of the last batch
-// says so before it is tried again.
+// write writes a batch in one transaction, which is one round trip to the server. If it is not known whether that has
+// been done, the number of the last batch says so before it is tried again.
 func (s *server) write(ctx context.Context, b *batch) error {
 	b.finish(s)
 	doubt := b.sent
@@ -165,11 +166,11 @@ func (s *server) write(ctx context.Context, b *batch) error {
 			}
 		}
 		doubt = true
-		var message pgx.Batch
+		var transaction pgx.Batch
 		for _, st := range b.statements {
-			message.Queue(st.sql, st.args...)
+			transaction.Queue(st.sql, st.args...)
 		}
-		results := conn.SendBatch(ctx, &message)
+		results := conn.SendBatch(ctx, &transaction)
 		var err error
 		for range b.statements {
 			if _, err = results.Exec(); err != nil {
@@ -184,10 +185,10 @@ func (s *server) write(ctx context.Context, b *batch) error {
 	})
 }
 
-// fence is the last statement of a batch. It also counts by how many rows the tables of requests have grown: the sums over all workers that there
-// have been are the numbers of rows. It divides by zero, and so undoes the transaction, unless the job is still ours and the batch is
-// the next one.
-const fence = `WITH ours AS (UPDATE worker SET batch = $3, queued = queued + $4, delayed = delayed + $5, letters = letters + $6 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT buried RETURNING 1)
+// fence is the last statement of a batch. It also counts by how many rows the tables of requests have grown: the sums
+// over all workers that there have been are the numbers of rows. It divides by zero, and so undoes the transaction,
+// unless the job is still ours and the batch is the next one.
+const fence = `WITH ours AS (UPDATE worker SET batch = $3, queued = queued + $4, delayed = delayed + $5, messages = messages + $6 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT expired RETURNING 1)
 	SELECT 1 / count(*) FROM ours`
 
 func (b *batch) add(sql string, args ...any) {
@@ -201,7 +202,8 @@ func (s *server) prepare(b *batch) {
 		for key, n := range b.seen {
 			keys, seqs, depths = append(keys, key[:]), append(seqs, n.seq), append(depths, depthOf(n.depth))
 		}
-		// Two owners may accept one key at the same time, if it has two slots; in one order they wait for each other only one way.
+		// Two owners may accept one key at the same time, if it has two slots; in one order they wait for each other
+		// only one way.
 		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[]) AS n (key, seq, depth) ORDER BY key ON CONFLICT (key) DO NOTHING`,
 			keys, seqs, depths)
 	}
@@ -214,24 +216,24 @@ func (s *server) prepare(b *batch) {
 	}
 	b.prepareSlots()
 	b.prepareLists()
-	b.prepareLetters(s.home)
+	b.prepareMessages(s.ownServer)
 	b.prepareItems(s.worker)
-	if len(b.calmed) > 0 {
-		keys := make([][]byte, 0, len(b.calmed))
-		for key := range b.calmed {
+	if len(b.clearedCrashes) > 0 {
+		keys := make([][]byte, 0, len(b.clearedCrashes))
+		for key := range b.clearedCrashes {
 			keys = append(keys, key[:])
 		}
 		b.add(`DELETE FROM crash WHERE key = ANY ($1)`, keys)
 	}
-	if len(b.given) > 0 {
-		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, s.session, b.given)
+	if len(b.released) > 0 {
+		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, s.session, b.released)
 	}
 	if len(b.checkpoints) > 0 {
 		var workers []string
 		var names, values [][]byte
 		for name, value := range b.checkpoints {
 			by := s.worker
-			if name == ofJob {
+			if name == loopbackCheckpoint {
 				by = ""
 			}
 			workers, names, values = append(workers, by), append(names, []byte(name)), append(values, append([]byte{}, value...))
@@ -363,7 +365,7 @@ func (b *batch) finish(s *server) {
 	if len(b.settled) > 0 {
 		b.finishOutcomes()
 	}
-	b.add(fence, s.worker, s.session, b.number, b.queued, b.delayed, len(b.letters)-len(b.drained))
+	b.add(fence, s.worker, s.session, b.number, b.queued, b.delayed, len(b.messages)-len(b.takenIn))
 }
 
 func (b *batch) finishOutcomes() {
@@ -388,7 +390,7 @@ func (b *batch) finishOutcomes() {
 		SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::int[], $5::int[], $6::text[], $7::text[], $8::int[], $9::timestamptz[], $10::text[])`,
 		seqs, keys, parents, depths, attempts, outcomes, reasons, statuses, times, urls)
 	if len(deadSeqs) > 0 {
-		b.add(`INSERT INTO dead SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[])`, deadSeqs, slots, priorities, data)
+		b.add(`INSERT INTO dead_letter SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[])`, deadSeqs, slots, priorities, data)
 	}
 }
 

@@ -186,14 +186,14 @@ func (o *options) steer(ctx context.Context, stdout io.Writer) (err error) {
 			fmt.Fprintf(stdout, "%s: %s\n", name, reason)
 		}
 	}
-	fmt.Fprintf(stdout, "%d requests queued, %d delayed, %d handed on\n", s.Queued, s.Delayed, s.Letters)
+	fmt.Fprintf(stdout, "%d requests queued, %d delayed, %d handed on\n", s.Queued, s.Delayed, s.Messages)
 	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
 		fmt.Fprintf(stdout, "%d %s\n", s.Outcomes[name], name)
 	}
 	for _, w := range s.Workers {
 		state := "silent"
 		switch {
-		case w.Buried:
+		case w.Expired:
 			state = "ended"
 		case w.Alive:
 			state = "alive"

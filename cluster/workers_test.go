@@ -155,9 +155,9 @@ func newWorkers(t *testing.T, dsn, job string, n int, ttl time.Duration) (worker
 	return workers
 }
 
-// Several workers crawl a job together: each page is asked for once, by the owner of its host alone, with the delay of the host between, and each
-// run ends when nothing is left.
-func TestSeveral(t *testing.T) {
+// Several workers crawl a job together: each page is asked for once, by the owner of its host alone, with the delay of
+// the host between, and each run ends when nothing is left.
+func TestWorkersShareAJob(t *testing.T) {
 	const pages, hosts, delay = 300, 16, 100 * time.Millisecond
 	dsn, job := database(t), newJob()
 	web := newWeb(t, hosts, pages)
@@ -200,7 +200,8 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// What a parser fetches from a host of another worker is sent in turn: the host is asked by one at a time, with its delay between.
+// What a parser fetches from a host of another worker waits for its host lease: the host is asked by one at a time,
+// with its delay between.
 func TestFetchFromHostsOfOthers(t *testing.T) {
 	const pages, hosts, delay = 60, 5, 50 * time.Millisecond
 	dsn, job := database(t), newJob()
@@ -215,7 +216,8 @@ func TestFetchFromHostsOfOthers(t *testing.T) {
 	web.checkFetches(t, workers, delay)
 }
 
-// checkFetches compares what was asked with what there was to do, if each parser fetches a page of another host: each host is asked by one at a time.
+// checkFetches compares what was asked with what there was to do, if each parser fetches a page of another host: each
+// host is asked by one at a time.
 func (w *web) checkFetches(t *testing.T, workers []*worker, delay time.Duration) {
 	t.Helper()
 	items, pages := 0, w.pages
@@ -229,7 +231,7 @@ func (w *web) checkFetches(t *testing.T, workers []*worker, delay time.Duration)
 	if asked := w.asks(); items != pages || asked != 2*pages+pages/10 {
 		t.Errorf("%d items and %d requests, want %d and %d", items, asked, pages, 2*pages+pages/10)
 	}
-	abroad := 0
+	changes := 0
 	for host, log := range w.log {
 		for i, a := range log[1:] {
 			before := log[i]
@@ -237,28 +239,28 @@ func (w *web) checkFetches(t *testing.T, workers []*worker, delay time.Duration)
 				t.Errorf("%s was asked for %s %v after the request before, the delay is %v", host, a.path, gap, delay)
 			}
 			if a.by != before.by {
-				abroad++
+				changes++
 			}
 		}
 	}
-	if w.peak > 1 || abroad == 0 {
-		t.Errorf("%d requests in flight at a host, and %d changes of who asks; want 1 and some", w.peak, abroad)
+	if w.peak > 1 || changes == 0 {
+		t.Errorf("%d requests in flight at a host, and %d changes of who asks; want 1 and some", w.peak, changes)
 	}
-	t.Logf("%d changes of who asks a host", abroad)
+	t.Logf("%d changes of who asks a host", changes)
 }
 
 // wantCounted checks that the counts of what waits are the numbers of rows.
 func wantCounted(t *testing.T, dsn, job string) {
 	t.Helper()
-	got := read(t, connect(t, dsn), fmt.Sprintf(`SELECT (SELECT sum(queued) || ' ' || sum(delayed) || ' ' || sum(letters) FROM %q.worker) || ', want ' ||
+	got := read(t, connect(t, dsn), fmt.Sprintf(`SELECT (SELECT sum(queued) || ' ' || sum(delayed) || ' ' || sum(messages) FROM %q.worker) || ', want ' ||
 		(SELECT count(*) FROM %[1]q.queue) || ' ' || (SELECT count(*) FROM %[1]q.due) || ' ' || (SELECT count(*) FROM %[1]q.inbox)`, job))
 	if counts, want, _ := strings.Cut(got, ", want "); counts != want {
-		t.Errorf("requests that wait, delayed ones and letters are counted as %s", got)
+		t.Errorf("requests that wait, delayed ones and messages are counted as %s", got)
 	}
 }
 
-// check compares what was asked with what there was to do: each page once, or twice where its number ends in 7; and each host by one owner at a time, who
-// keeps its delay.
+// check compares what was asked with what there was to do: each page once, or twice where its number ends in 7; and
+// each host by one owner at a time, who keeps its delay.
 func (w *web) check(t *testing.T, delay time.Duration) {
 	t.Helper()
 	w.mu.Lock()
@@ -279,7 +281,7 @@ func (w *web) check(t *testing.T, delay time.Duration) {
 				gone[before.by] = true
 			}
 			if gone[a.by] {
-				t.Errorf("%s was asked by %s again, which has given it away", host, a.by)
+				t.Errorf("%s was asked by %s again, which has released it", host, a.by)
 			}
 		}
 	}

@@ -10,24 +10,26 @@ import (
 	"time"
 )
 
-// way is the way of a worker to its servers. It may be slow, closed for a time, lose answers, and end with the worker.
-type way struct {
+// link is the network between a worker and its servers. It may be slow, closed for a time, lose answers, and end with
+// the worker.
+type link struct {
 	name     string // of the job
 	patience time.Duration
 
-	mu       sync.Mutex // guards the fields below
-	random   *rand.Rand
-	slow     time.Duration // the longest way there or back
-	loses    float64       // the share of answers that are lost
-	closed   time.Time     // until when nothing gets through
-	diesAt   int           // the number of the step at which the worker dies, 0: none
-	steps    int
-	dead     bool
-	deathCry func() // called once, when it dies; set before the first step
+	mu      sync.Mutex // guards the fields below
+	random  *rand.Rand
+	slow    time.Duration // the longest time there or back
+	loses   float64       // the share of answers that are lost
+	closed  time.Time     // until when nothing gets through
+	diesAt  int           // the number of the step at which the worker dies, 0: none
+	steps   int
+	dead    bool
+	onDeath func() // called once, when it dies; set before the first step
 }
 
-// step goes one way, there or back. It fails when ctx ends, when the worker has died, and when the way was closed for too long.
-func (w *way) step(ctx context.Context, doing string) error {
+// step passes the link once, there or back. It fails when ctx ends, when the worker has died, and when the link was
+// closed for too long.
+func (w *link) step(ctx context.Context, doing string) error {
 	w.mu.Lock()
 	w.steps++
 	dies := w.steps == w.diesAt
@@ -35,7 +37,7 @@ func (w *way) step(ctx context.Context, doing string) error {
 	dead, pause := w.dead, time.Duration(w.random.Int64N(int64(w.slow)+1))
 	w.mu.Unlock()
 	if dies {
-		w.deathCry()
+		w.onDeath()
 	}
 	began := time.Now()
 	for {
@@ -59,8 +61,8 @@ func (w *way) step(ctx context.Context, doing string) error {
 	}
 }
 
-// through does something at the end of the way, again if the answer is lost.
-func (w *way) through(ctx context.Context, doing string, do func() error) error {
+// through does something at the other end of the link, again if the answer is lost.
+func (w *link) through(ctx context.Context, doing string, do func() error) error {
 	for {
 		if err := w.step(ctx, doing); err != nil {
 			return err
@@ -79,7 +81,7 @@ func (w *way) through(ctx context.Context, doing string, do func() error) error 
 }
 
 // isDead reports whether the worker has died.
-func (w *way) isDead() bool {
+func (w *link) isDead() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dead

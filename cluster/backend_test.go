@@ -9,11 +9,13 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// ground is where the job of a plan lies: models of the database, or PostgreSQL. It is a witness: what it says is read from there.
-type ground interface {
-	// open opens the job for a process of a worker that goes this way.
-	open(ctx context.Context, w *way, m member, lock int32) (*Cache, error)
-	// isOver reports whether the job is finished, or its limit has stopped it: a worker that begins later goes on with the whole limit.
+// backend is where the job of a plan is stored: models of the database, or PostgreSQL. It is also a witness: it reads
+// what is stored.
+type backend interface {
+	// open opens the job for a process of a worker with this link.
+	open(ctx context.Context, w *link, m member, lock int32) (*Cache, error)
+	// isOver reports whether the job is finished, or its limit has stopped it: a worker that begins later goes on with
+	// the whole limit.
 	isOver() bool
 	// drain is what Job.Drain does. It reports whether there was such a worker.
 	drain(worker string) bool
@@ -33,7 +35,8 @@ type start struct {
 	inline            bool // of a parser
 }
 
-// seen is what is stored about a request: whether the session is not buried, who owns the host, or has lent it for this request, and whether it was settled.
+// seen is what is stored about a request: whether the session is not expired, who owns the host or has its lease for
+// this request, and whether it was settled.
 type seen struct {
 	alive   bool
 	owner   int64
@@ -42,32 +45,32 @@ type seen struct {
 
 // tally is what the servers of a job hold when all workers have ended. The first one says how the job has ended.
 type tally struct {
-	started                    bool
-	finished, stopped          string
-	waiting, letters, outgoing int
-	fetched                    int64 // as the workers have counted
-	requests                   map[tegenaria.Key]sight
-	outcomes                   map[int64]modelOutcome
-	violations                 []string
-	resumed                    int
+	started                     bool
+	finished, stopped           string
+	waiting, messages, outgoing int
+	fetched                     int64 // as the workers have counted
+	requests                    map[tegenaria.Key]seenKey
+	outcomes                    map[int64]modelOutcome
+	violations                  []string
+	resumed                     int
 }
 
-// models are a ground in memory, by server.
+// models are a backend in memory, by server.
 type models []*model
 
 func newModels(p *plan) (all models) {
-	for home := range p.servers {
-		all = append(all, newModel(place{suffixes: builtIn, home: home, servers: p.servers, partitions: p.partitions}))
+	for own := range p.servers {
+		all = append(all, newModel(location{suffixes: builtIn, ownServer: own, servers: p.servers, partitions: p.partitions}))
 	}
 	return all
 }
 
-func (all models) open(ctx context.Context, w *way, m member, lock int32) (*Cache, error) {
-	d := &door{way: w, model: homeOf(all, m.worker), all: all, member: m, lock: lock, batches: make(map[*batch]*modelBatch)}
-	c := newCache(ctx, d, m, d.model.place, Options{})
+func (all models) open(ctx context.Context, w *link, m member, lock int32) (*Cache, error) {
+	d := &modelStore{link: w, model: modelOf(all, m.worker), all: all, member: m, lock: lock, batches: make(map[*batch]*modelBatch)}
+	c := newCache(ctx, d, m, d.model.location, Options{})
 	if len(all) > 1 {
 		for _, there := range all {
-			c.abroad = append(c.abroad, modelAbroad{d, there})
+			c.remotes = append(c.remotes, modelRemote{d, there})
 		}
 	}
 	return c, nil
@@ -83,7 +86,7 @@ func (all models) isOver() bool {
 func (all models) drain(worker string) (found bool) {
 	for _, m := range all {
 		m.mu.Lock()
-		if w := m.workers[worker]; w != nil && !w.buried {
+		if w := m.workers[worker]; w != nil && !w.expired {
 			w.drained, found = true, true
 		}
 		m.mu.Unlock()
@@ -92,16 +95,17 @@ func (all models) drain(worker string) (found bool) {
 }
 
 func (all models) see(s start) (saw seen) {
-	home := all[s.session%int64(len(all))]
-	home.mu.Lock()
-	saw.alive = home.alive(s.session)
-	home.mu.Unlock()
+	own := all[s.session%int64(len(all))]
+	own.mu.Lock()
+	saw.alive = own.alive(s.session)
+	own.mu.Unlock()
 	there := all[s.server]
 	there.mu.Lock()
 	defer there.mu.Unlock()
 	saw.owner = there.owners[s.partition]
-	for _, t := range there.turns {
-		// The owner has lent the slot, or one that has left has: then nobody takes the partition as long as the turn is there.
+	for _, t := range there.leases {
+		// The owner, or an owner that has left, has granted the lease: nobody takes the partition while the lease is
+		// there.
 		if s.inline && t.session == s.session && t.partition == s.partition && t.owner != 0 && (t.owner == saw.owner || saw.owner == 0) {
 			saw.owner = s.session
 		}
@@ -113,7 +117,7 @@ func (all models) see(s start) (saw seen) {
 }
 
 func (all models) read() *tally {
-	t := &tally{requests: make(map[tegenaria.Key]sight), outcomes: make(map[int64]modelOutcome)}
+	t := &tally{requests: make(map[tegenaria.Key]seenKey), outcomes: make(map[int64]modelOutcome)}
 	for i, m := range all {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -122,7 +126,7 @@ func (all models) read() *tally {
 		}
 		maps.Copy(t.outcomes, m.outcomes)
 		maps.Copy(t.requests, m.requests)
-		t.waiting, t.letters, t.outgoing = t.waiting+len(m.queue), t.letters+len(m.inbox), t.outgoing+len(m.outbox)
+		t.waiting, t.messages, t.outgoing = t.waiting+len(m.queue), t.messages+len(m.inbox), t.outgoing+len(m.outbox)
 		for of, n := range m.counters {
 			if of[1] == fetchedCounter {
 				t.fetched += n
@@ -142,7 +146,7 @@ func (all models) String() string {
 	var b strings.Builder
 	for _, m := range all {
 		m.mu.Lock()
-		fmt.Fprintf(&b, "owners %v, wanted %v, %d wait, %d letters, %d for others, started %v, stopped %q, finished %q, over %v, workers %s; ",
+		fmt.Fprintf(&b, "owners %v, wanted %v, %d wait, %d messages, %d for others, started %v, stopped %q, finished %q, over %v, workers %s; ",
 			m.owners, m.wanted, len(m.queue), len(m.inbox), len(m.outbox), m.started, m.stopped, m.finished, m.over, m)
 		m.mu.Unlock()
 	}

@@ -44,10 +44,10 @@ func (c *Cache) deadLetters(ctx context.Context, after int64) (letters []tegenar
 	if err != nil {
 		return nil, err
 	}
-	if err := c.take(ctx); err != nil {
+	if err := c.acquireStore(ctx); err != nil {
 		return nil, err
 	}
-	defer c.give()
+	defer c.releaseStore()
 	letters, err = c.store.deadLetters(ctx, after)
 	return letters, c.failed(err)
 }
@@ -56,7 +56,7 @@ func (s *server) deadLetters(ctx context.Context, after int64) (letters []tegena
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		letters = nil
 		rows, _ := conn.Query(ctx, `SELECT o.seq, o.key, o.parent, o.depth, o.attempt, o.outcome, o.reason, o.status, o.at, d.slot, d.priority, d.data
-			FROM dead AS d JOIN outcome AS o ON o.seq = d.seq WHERE d.seq > $1 ORDER BY d.seq LIMIT $2`, after, deadPage)
+			FROM dead_letter AS d JOIN outcome AS o ON o.seq = d.seq WHERE d.seq > $1 ORDER BY d.seq LIMIT $2`, after, deadPage)
 		var d tegenaria.Settled
 		var seq, parent int64
 		var key, slot, data []byte
