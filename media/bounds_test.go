@@ -40,8 +40,8 @@ func chunk(name string, data []byte) []byte {
 }
 
 // withEXIFofPNG puts an orientation into a PNG.
-func withEXIFofPNG(file []byte, turn byte) []byte {
-	block := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(turn) + "\x00\x00\x00\x00\x00\x00"
+func withEXIFofPNG(file []byte, orientation byte) []byte {
+	block := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(orientation) + "\x00\x00\x00\x00\x00\x00"
 	return append(append(bytes.Clone(file[:33]), chunk("eXIf", []byte(block))...), file[33:]...)
 }
 
@@ -120,7 +120,7 @@ func TestPictureBounds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			_, _, _, err := media.Develop(dir, test.file, media.Options{Dir: dir, Images: true})
+			_, _, _, err := media.ProcessPicture(dir, test.file, media.Options{Dir: dir, Images: true})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%d bytes: %v, want %q", len(test.file), err, test.want)
 			}

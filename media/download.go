@@ -18,28 +18,30 @@ import (
 
 // body takes the body of a response into a file. It can be cut for another attempt.
 type body struct {
-	*draft
+	*tempFile
 	most int64
 	size int64
 	hash hash.Hash
 	head []byte // its first bytes
 }
 
-func newBody(d *draft, most int64) *body { return &body{draft: d, most: most, hash: sha256.New()} }
+func newBody(d *tempFile, most int64) *body {
+	return &body{tempFile: d, most: most, hash: sha256.New()}
+}
 
 // Write is part of io.Writer.
 func (b *body) Write(p []byte) (int, error) {
 	if b.size+int64(len(p)) > b.most {
 		return 0, &LimitError{What: "bytes", Limit: b.most, Option: "Options.Size"}
 	}
-	n, err := b.draft.file.Write(p)
+	n, err := b.tempFile.file.Write(p)
 	b.hash.Write(p[:n])
 	b.size += int64(n)
 	if missing := sniffed - len(b.head); missing > 0 {
 		b.head = append(b.head, p[:min(n, missing)]...)
 	}
 	if err != nil {
-		err = &StoreError{Path: b.draft.path, Err: err}
+		err = &StoreError{Path: b.tempFile.path, Err: err}
 	}
 	return n, err
 }
@@ -51,12 +53,12 @@ func (b *body) Truncate(size int64) error {
 	}
 	b.size, b.head = 0, nil
 	b.hash.Reset()
-	return b.draft.file.Truncate(0)
+	return b.tempFile.file.Truncate(0)
 }
 
 // Seek is part of io.Seeker.
 func (b *body) Seek(offset int64, whence int) (int64, error) {
-	return b.draft.file.Seek(offset, whence)
+	return b.tempFile.file.Seek(offset, whence)
 }
 
 // get gets a file from the index or its source.
@@ -120,7 +122,7 @@ func headerOf(r *tegenaria.Response, name string) string {
 
 // download takes a file from its source, and notes the size of what came. An error means that the run or the item ends.
 func (p *Pipeline) download(ctx *tegenaria.Context, kind string, s source, e *entry) (*tegenaria.Response, Result, error) {
-	d, err := p.folder.draft()
+	d, err := p.folder.newTempFile()
 	if err != nil {
 		return nil, Result{}, p.fail(err)
 	}
@@ -210,16 +212,16 @@ func (p *Pipeline) keep(ctx context.Context, kind string, b *body, c claim) (res
 		return result, &TypeError{Type: mediaType}
 	}
 	result = Result{Type: mediaType, Size: b.size, Checksum: hex.EncodeToString(b.hash.Sum(nil)), Status: Downloaded}
-	full := b.draft
-	var made *prints
+	full := b.tempFile
+	var made *derivedImages
 	if images && p.options.Images {
-		if made, err = p.studio.develop(ctx, p.folder, full, b.size, mediaType); err != nil {
+		if made, err = p.thumbnailer.process(ctx, p.folder, full, b.size, mediaType); err != nil {
 			return result, err
 		}
 		defer made.drop()
 		result.Width, result.Height = made.width, made.height
 		if c := made.converted; c != nil {
-			full, ending, result.Type, result.Size, result.Checksum = c.draft, c.ending, c.mediaType, c.size, c.sum
+			full, ending, result.Type, result.Size, result.Checksum = c.tempFile, c.ending, c.mediaType, c.size, c.sum
 		}
 	}
 	result.Path = nameOf("full", result.Checksum, ending)
@@ -227,7 +229,7 @@ func (p *Pipeline) keep(ctx context.Context, kind string, b *body, c claim) (res
 		result.Thumbs = make(map[string]string, len(made.thumbs))
 		for name, thumb := range made.thumbs {
 			result.Thumbs[name] = nameOf("thumbs/"+name, result.Checksum, thumb.ending)
-			if err := p.store(ctx, thumb.draft, result.Thumbs[name]); err != nil {
+			if err := p.store(ctx, thumb.tempFile, result.Thumbs[name]); err != nil {
 				return result, err
 			}
 		}
@@ -236,10 +238,10 @@ func (p *Pipeline) keep(ctx context.Context, kind string, b *body, c claim) (res
 }
 
 // nameOf returns the name of a file with a sum. Nothing in it comes from a URL.
-func nameOf(room, sum, ending string) string { return room + "/" + sum[:2] + "/" + sum + ending }
+func nameOf(dir, sum, ending string) string { return dir + "/" + sum[:2] + "/" + sum + ending }
 
 // store gives a file its name. An error that is not ctx's is a [*StoreError].
-func (p *Pipeline) store(ctx context.Context, d *draft, name string) error {
+func (p *Pipeline) store(ctx context.Context, d *tempFile, name string) error {
 	p.hit("written")
 	if p.options.Store == nil {
 		if err := p.folder.keep(d, name, p.hit); err != nil {

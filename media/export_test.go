@@ -17,8 +17,8 @@ func (p *Pipeline) SetClock(now func() time.Time) { p.now = now }
 // SetHit has a func called at the points where a program may be killed: "written", "synced", "renamed" (for each file) and "noted".
 func (p *Pipeline) SetHit(hit func(point string)) { p.hit = hit }
 
-// Develop makes of a picture what the options say.
-func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]byte, memory int64, err error) {
+// ProcessPicture makes the thumbnails of a picture and converts it, as the options say.
+func ProcessPicture(dir string, file []byte, o Options) (size image.Point, thumbs [][]byte, memory int64, err error) {
 	o, err = o.check()
 	if err != nil {
 		return size, nil, 0, err
@@ -28,7 +28,7 @@ func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]b
 		return size, nil, 0, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	d, err := f.draft()
+	d, err := f.newTempFile()
 	if err != nil {
 		return size, nil, 0, err
 	}
@@ -44,8 +44,8 @@ func Develop(dir string, file []byte, o Options) (size image.Point, thumbs [][]b
 	if err != nil {
 		return size, nil, 0, err
 	}
-	s := newStudio(&o)
-	made, err := s.develop(context.Background(), f, d, int64(len(file)), mediaType)
+	s := newThumbnailer(&o)
+	made, err := s.process(context.Background(), f, d, int64(len(file)), mediaType)
 	if err != nil {
 		return size, nil, 0, err
 	}
@@ -66,7 +66,7 @@ func Decode(ctx context.Context, o Options, r io.Reader, mediaType string) error
 	if err != nil {
 		return err
 	}
-	_, err = newStudio(&o).decode(ctx, r, mediaType)
+	_, err = newThumbnailer(&o).decode(ctx, r, mediaType)
 	return err
 }
 
@@ -79,7 +79,7 @@ func NameOf(content []byte, mediaType, disposition string) string {
 
 // EntryName returns the name of a URL in the index.
 func EntryName(url string) string {
-	path, err := filepath.Rel(indexRoom, (&folder{}).entryPath(keyOf(kindFile, url)))
+	path, err := filepath.Rel(indexDir, (&folder{}).entryPath(keyOf(kindFile, url)))
 	if err != nil {
 		panic(err)
 	}

@@ -25,22 +25,22 @@ type folder struct {
 	dirty map[string]bool // folders with names that are not durable yet: at most 256 for each kind of file
 }
 
-// The rooms of a folder that are not for files.
+// The folders in Options.Dir that are not for the files of items.
 const (
-	draftRoom = ".tmp"
-	indexRoom = ".index"
+	tempDir  = ".tmp"
+	indexDir = ".index"
 )
 
 func openFolder(dir string) (*folder, error) {
 	f := &folder{dir: filepath.Clean(dir), dirty: make(map[string]bool)}
-	drafts := filepath.Join(f.dir, draftRoom)
-	if err := os.MkdirAll(drafts, 0o777); err != nil {
+	temporary := filepath.Join(f.dir, tempDir)
+	if err := os.MkdirAll(temporary, 0o777); err != nil {
 		return nil, fmt.Errorf("media: the folder of Options.Dir cannot be made: %w; name another one, or let this user write there", err)
 	}
 	lock, err := share(filepath.Join(f.dir, ".lock"), func() error {
-		left, err := os.ReadDir(drafts)
+		left, err := os.ReadDir(temporary)
 		for _, one := range left {
-			err = errors.Join(err, os.Remove(filepath.Join(drafts, one.Name())))
+			err = errors.Join(err, os.Remove(filepath.Join(temporary, one.Name())))
 		}
 		return err
 	})
@@ -53,32 +53,32 @@ func openFolder(dir string) (*folder, error) {
 
 func (f *folder) close() error { return f.lock.Close() }
 
-// draft is a file that has no name yet.
-type draft struct {
+// tempFile is a file that is being written, until keep gives it its name.
+type tempFile struct {
 	path string // "" once it has a name
 	file *os.File
 }
 
-// draft makes one.
-func (f *folder) draft() (*draft, error) {
-	path := filepath.Join(f.dir, draftRoom, rand.Text())
+// newTempFile makes one.
+func (f *folder) newTempFile() (*tempFile, error) {
+	path := filepath.Join(f.dir, tempDir, rand.Text())
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, &StoreError{Path: path, Err: err}
 	}
-	return &draft{path: path, file: file}, nil
+	return &tempFile{path: path, file: file}, nil
 }
 
-// drop removes a draft, unless it has a name.
-func (d *draft) drop() {
+// drop closes a temporary file, and removes it unless keep has given it its name.
+func (d *tempFile) drop() {
 	_ = d.file.Close() // what counts was synced
 	if d.path != "" {
 		_ = os.Remove(d.path) // or else the next run does
 	}
 }
 
-// keep makes a draft durable and gives it its name.
-func (f *folder) keep(d *draft, name string, hit func(string)) error {
+// keep makes a temporary file durable and gives it its name.
+func (f *folder) keep(d *tempFile, name string, hit func(string)) error {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
 	if err := f.rename(d, path, hit); err != nil {
 		return &StoreError{Path: path, Err: err}
@@ -86,15 +86,15 @@ func (f *folder) keep(d *draft, name string, hit func(string)) error {
 	return nil
 }
 
-func (f *folder) rename(d *draft, path string, hit func(string)) error {
+func (f *folder) rename(d *tempFile, path string, hit func(string)) error {
 	if err := d.file.Sync(); err != nil {
 		return err
 	}
 	hit("synced")
-	room := filepath.Dir(path)
+	dir := filepath.Dir(path)
 	err := os.Rename(d.path, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(room, 0o777); err == nil {
+		if err = os.MkdirAll(dir, 0o777); err == nil {
 			err = os.Rename(d.path, path)
 		}
 	}
@@ -104,9 +104,9 @@ func (f *folder) rename(d *draft, path string, hit func(string)) error {
 	d.path = ""
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for ; len(room) >= len(f.dir) && !f.dirty[room]; room = filepath.Dir(room) {
-		f.dirty[room] = true
-		if room == filepath.Dir(room) {
+	for ; len(dir) >= len(f.dir) && !f.dirty[dir]; dir = filepath.Dir(dir) {
+		f.dirty[dir] = true
+		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
@@ -119,20 +119,20 @@ func (f *folder) sync() error {
 	dirty := f.dirty
 	f.dirty = make(map[string]bool)
 	f.mu.Unlock()
-	for room := range dirty {
-		if err := syncRoom(room); err != nil {
-			return &StoreError{Path: room, Err: err}
+	for dir := range dirty {
+		if err := syncDir(dir); err != nil {
+			return &StoreError{Path: dir, Err: err}
 		}
 	}
 	return nil
 }
 
-func syncRoom(path string) error {
-	room, err := os.Open(path)
+func syncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(room.Sync(), room.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // entry is what the index has of a URL.
@@ -159,7 +159,7 @@ func keyOf(kind, url string) string {
 }
 
 func (f *folder) entryPath(key string) string {
-	return filepath.Join(f.dir, indexRoom, key[:2], key+".json")
+	return filepath.Join(f.dir, indexDir, key[:2], key+".json")
 }
 
 // entry returns what became of a URL, if that is known. An entry that cannot be read is not known.
@@ -168,13 +168,14 @@ func (f *folder) entry(key string) (e entry, ok bool) {
 	return e, err == nil && json.Unmarshal(text, &e) == nil
 }
 
-// note writes an entry in the place of the one that was there. It need not be durable: without it the server is asked again.
+// note writes an entry in the place of the one that was there. It need not be durable: without it the server is asked
+// again.
 func (f *folder) note(key string, e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return &StoreError{Path: f.entryPath(key), Err: err}
 	}
-	d, err := f.draft()
+	d, err := f.newTempFile()
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func FuzzPicture(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, file []byte) {
 		const pixels, memory = 10_000, 1 << 20
-		size, thumbs, need, err := media.Develop(dir, file, media.Options{Dir: dir, Images: true, Pixels: pixels, Memory: memory, Convert: media.PNG, Thumbs: map[string]image.Point{"a": {X: 5, Y: 5}}})
+		size, thumbs, need, err := media.ProcessPicture(dir, file, media.Options{Dir: dir, Images: true, Pixels: pixels, Memory: memory, Convert: media.PNG, Thumbs: map[string]image.Point{"a": {X: 5, Y: 5}}})
 		if err != nil {
 			return
 		}

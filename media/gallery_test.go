@@ -81,8 +81,8 @@ func hugePNG(w, h int) []byte {
 }
 
 // withEXIF puts an orientation into a JPEG.
-func withEXIF(file []byte, turn byte) []byte {
-	block := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(turn) + "\x00\x00\x00\x00\x00\x00"
+func withEXIF(file []byte, orientation byte) []byte {
+	block := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(orientation) + "\x00\x00\x00\x00\x00\x00"
 	return fmt.Appendf(nil, "\xff\xd8\xff\xe1%c%c%s%s", rune(0), rune(len(block)+2), block, file[2:])
 }
 

@@ -17,11 +17,11 @@ import (
 
 // header is what is known of a picture before it is decoded.
 type header struct {
-	mediaType string
-	size      image.Point // as it is stored
-	turn      int         // EXIF orientation
-	memory    int64       // that decoding takes, an estimate that is not too low
-	still     bool        // there is no decoder for it, so that it stays as it is: an animated WebP
+	mediaType   string
+	size        image.Point // as it is stored
+	orientation int         // EXIF orientation
+	memory      int64       // that decoding takes, an estimate that is not too low
+	still       bool        // there is no decoder for it, so that it stays as it is: an animated WebP
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 var errManyBlocks = errors.New("there are too many blocks before its data")
 
 // shown returns the size that a viewer shows.
-func (h *header) shown() image.Point { return turned(h.size, h.turn) }
+func (h *header) shown() image.Point { return oriented(h.size, h.orientation) }
 
 // readHeader reads the header of a picture. Its memory does not depend on what is in it.
 func readHeader(file *io.SectionReader, mediaType string) (h header, err error) {
@@ -56,7 +56,7 @@ func readHeader(file *io.SectionReader, mediaType string) (h header, err error) 
 	if err != nil {
 		return h, err
 	}
-	h = header{mediaType: mediaType, size: image.Pt(config.Width, config.Height), turn: 1}
+	h = header{mediaType: mediaType, size: image.Pt(config.Width, config.Height), orientation: 1}
 	pixels := int64(config.Width) * int64(config.Height)
 	switch mediaType {
 	case "image/jpeg":
@@ -107,8 +107,8 @@ func (h *header) readJPEG(file *io.SectionReader, pixels int64) error {
 		length := int64(binary.BigEndian.Uint16(marker[2:]))
 		switch {
 		case kind == 0xe1:
-			if block := readBlock(file, at+4, length-2); len(block) > 6 && string(block[:6]) == "Exif\x00\x00" && h.turn == 1 {
-				h.turn = orientation(block[6:])
+			if block := readBlock(file, at+4, length-2); len(block) > 6 && string(block[:6]) == "Exif\x00\x00" && h.orientation == 1 {
+				h.orientation = orientation(block[6:])
 			}
 		case kind >= 0xc0 && kind <= 0xc2:
 			block := readBlock(file, at+4, length-2)
@@ -196,7 +196,7 @@ func (h *header) readPNG(file *io.SectionReader, pixels int64) error {
 				h.memory *= 2
 			}
 		case "eXIf":
-			h.turn = orientation(readBlock(file, at+8, length))
+			h.orientation = orientation(readBlock(file, at+8, length))
 		case "IDAT", "IEND":
 			h.memory += 64 << 10
 			return nil
@@ -224,7 +224,7 @@ func (h *header) readWebP(file *io.SectionReader) {
 			if len(block) > 6 && string(block[:6]) == "Exif\x00\x00" {
 				block = block[6:]
 			}
-			h.turn = orientation(block)
+			h.orientation = orientation(block)
 			return
 		}
 		at += 8 + length + length&1

@@ -157,7 +157,7 @@ func TestStore(t *testing.T) {
 			if s.files[r.Path] != "the text" || len(s.files) != 1 || r.Checksum == "" {
 				t.Errorf("%+v, %q", r, s.files)
 			}
-			noDrafts(t, dir)
+			noTempFiles(t, dir)
 		})
 	}
 }
@@ -208,7 +208,7 @@ func TestDiskFails(t *testing.T) {
 	for _, item := range items {
 		stored(t, files, item.(product).Document)
 	}
-	noDrafts(t, files)
+	noTempFiles(t, files)
 }
 
 // A run with other bounds than those of an earlier one keeps no file that breaks them, and asks for none again: neither for those that

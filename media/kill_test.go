@@ -151,7 +151,7 @@ func TestKills(t *testing.T) {
 	if len(seen) != killedPages {
 		t.Errorf("%d items", len(seen))
 	}
-	noDrafts(t, files)
+	noTempFiles(t, files)
 	sent := 0
 	for _, n := range g.sent {
 		sent += n

@@ -144,7 +144,7 @@ func TestMany(t *testing.T) {
 	if items != *manyFiles/manyPerPage*2 {
 		t.Errorf("%d items", items)
 	}
-	noDrafts(t, filepath.Join(dir, "files"))
+	noTempFiles(t, filepath.Join(dir, "files"))
 }
 
 func TestMain(m *testing.M) {

@@ -44,11 +44,11 @@ type Pipeline struct {
 	now     func() time.Time
 	hit     func(point string) // tests stop the program there
 
-	run     string // an entry of the index with it was made in this run
-	folder  *folder
-	studio  *studio
-	types   sync.Map // reflect.Type → typeFields
-	flights flights
+	run         string // an entry of the index with it was made in this run
+	folder      *folder
+	thumbnailer *thumbnailer
+	types       sync.Map // reflect.Type → typeFields
+	flights     flights
 
 	mu     sync.Mutex // guards broken
 	broken error      // ends the run
@@ -96,7 +96,7 @@ func (p *Pipeline) Open(context.Context, tegenaria.SpiderInterface) error {
 		return err
 	}
 	p.run, p.broken = rand.Text(), nil
-	p.studio = newStudio(&p.options)
+	p.thumbnailer = newThumbnailer(&p.options)
 	return nil
 }
 

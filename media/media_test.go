@@ -37,8 +37,8 @@ func stored(t *testing.T, dir string, r media.Result) []byte {
 	return file
 }
 
-// noDrafts fails if something is left that was being written.
-func noDrafts(t *testing.T, dir string) {
+// noTempFiles fails if something is left that was being written.
+func noTempFiles(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Join(dir, ".tmp"))
 	if err != nil || len(left) > 0 {
@@ -131,7 +131,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s was asked for %d times", test.path, n)
 		}
 	}
-	noDrafts(t, dir)
+	noTempFiles(t, dir)
 }
 
 // cmykJPEG returns a picture in CMYK, which no encoder of Go writes.
@@ -155,9 +155,9 @@ func TestOrientation(t *testing.T) {
 		}
 	}
 	var urls []string
-	for turn := byte(1); turn <= 8; turn++ {
+	for orientation := byte(1); orientation <= 8; orientation++ {
 		raw := image.NewRGBA(image.Rect(0, 0, 80, 40))
-		if turn >= 5 {
+		if orientation >= 5 {
 			raw = image.NewRGBA(image.Rect(0, 0, 40, 80))
 		}
 		w, h := raw.Rect.Dx(), raw.Rect.Dy()
@@ -165,12 +165,12 @@ func TestOrientation(t *testing.T) {
 			for x := range w {
 				// Where row 0 and column 0 of the file are shown, TIFF 6.0 page 36.
 				at := map[byte]image.Point{1: {X: x, Y: y}, 2: {X: w - 1 - x, Y: y}, 3: {X: w - 1 - x, Y: h - 1 - y}, 4: {X: x, Y: h - 1 - y},
-					5: {X: y, Y: x}, 6: {X: h - 1 - y, Y: x}, 7: {X: h - 1 - y, Y: w - 1 - x}, 8: {X: y, Y: w - 1 - x}}[turn]
+					5: {X: y, Y: x}, 6: {X: h - 1 - y, Y: x}, 7: {X: h - 1 - y, Y: w - 1 - x}, 8: {X: y, Y: w - 1 - x}}[orientation]
 				raw.SetRGBA(x, y, shown.RGBAAt(at.X, at.Y))
 			}
 		}
-		path := fmt.Sprintf("/%d.jpg", turn)
-		g.files[path] = withEXIF(jpegOf(raw), turn)
+		path := fmt.Sprintf("/%d.jpg", orientation)
+		g.files[path] = withEXIF(jpegOf(raw), orientation)
 		urls = append(urls, path)
 	}
 	dir := t.TempDir()

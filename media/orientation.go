@@ -5,7 +5,8 @@ import (
 	"image"
 )
 
-// The EXIF tag Orientation (TIFF 6.0, 274) has 1 to 8: where the first row and the first column of the picture are to be shown.
+// The EXIF tag Orientation (TIFF 6.0, 274) has 1 to 8: where the first row and the first column of the picture are to
+// be shown.
 const (
 	orientationTag = 274
 	mostEXIF       = 64 << 10 // bytes of a block that are looked at
@@ -44,25 +45,25 @@ func orientation(block []byte) int {
 	return 1
 }
 
-// turned returns a size as it is after an orientation is applied, or before.
-func turned(size image.Point, turn int) image.Point {
-	if turn >= 5 {
+// oriented returns the size of a picture after its orientation is applied. It is its own reverse.
+func oriented(size image.Point, orientation int) image.Point {
+	if orientation >= 5 {
 		return image.Pt(size.Y, size.X)
 	}
 	return size
 }
 
 // upright returns a picture as it is to be shown.
-func upright(p *image.RGBA, turn int) *image.RGBA {
-	if turn <= 1 {
+func upright(p *image.RGBA, orientation int) *image.RGBA {
+	if orientation <= 1 {
 		return p
 	}
 	w, h := p.Rect.Dx(), p.Rect.Dy()
-	shown := image.NewRGBA(image.Rectangle{Max: turned(image.Pt(w, h), turn)})
+	shown := image.NewRGBA(image.Rectangle{Max: oriented(image.Pt(w, h), orientation)})
 	for y := range h {
 		for x := range w {
 			tx, ty := x, y
-			switch turn {
+			switch orientation {
 			case 2:
 				tx = w - 1 - x
 			case 3:

@@ -75,7 +75,7 @@ func TestDataURLs(t *testing.T) {
 			}
 		})
 	}
-	noDrafts(t, dir)
+	noTempFiles(t, dir)
 }
 
 // Neither results nor errors nor the index have a long URL whole; what a data: URL has is kept as a file of a server is.

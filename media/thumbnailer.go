@@ -19,36 +19,37 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// studio decodes pictures and makes others of them. It bounds how many are at work, and the memory that they take.
-type studio struct {
-	options *Options
-	desks   chan struct{} // has one for each picture that is at work
-	turn    chan struct{} // held by the one that waits for memory, so that a large picture comes to its turn
+// thumbnailer decodes pictures, makes their thumbnails and converts them. It bounds how many it works on at the same
+// time, and the memory that they take.
+type thumbnailer struct {
+	options     *Options
+	workers     chan struct{} // has one token for each picture that is worked on
+	memoryQueue chan struct{} // has a token while one picture waits for memory; others queue behind it, so that a large picture does not starve
 
 	mu     sync.Mutex // guards the fields below
 	free   int64
 	change chan struct{} // closed when there is more
 }
 
-func newStudio(o *Options) *studio {
-	return &studio{options: o, desks: make(chan struct{}, o.CPU), turn: make(chan struct{}, 1), free: o.Memory, change: make(chan struct{})}
+func newThumbnailer(o *Options) *thumbnailer {
+	return &thumbnailer{options: o, workers: make(chan struct{}, o.CPU), memoryQueue: make(chan struct{}, 1), free: o.Memory, change: make(chan struct{})}
 }
 
-// prints are what was made of a picture.
-type prints struct {
+// derivedImages are the thumbnails of a picture, and the picture as it was converted.
+type derivedImages struct {
 	width, height int
-	converted     *print
-	thumbs        map[string]*print
+	converted     *derivedImage
+	thumbs        map[string]*derivedImage
 }
 
-type print struct {
-	*draft
+type derivedImage struct {
+	*tempFile
 	ending, mediaType string
 	size              int64
 	sum               string
 }
 
-func (p *prints) drop() {
+func (p *derivedImages) drop() {
 	if p.converted != nil {
 		p.converted.drop()
 	}
@@ -57,8 +58,8 @@ func (p *prints) drop() {
 	}
 }
 
-// develop measures and decodes a picture, and makes what the options want.
-func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, mediaType string) (_ *prints, err error) {
+// process measures and decodes a picture, makes its thumbnails and converts it, as the options say.
+func (s *thumbnailer) process(ctx context.Context, f *folder, d *tempFile, size int64, mediaType string) (_ *derivedImages, err error) {
 	h, err := readHeader(io.NewSectionReader(d.file, 0, size), mediaType)
 	if err != nil {
 		return nil, imageError(mediaType, err)
@@ -66,14 +67,14 @@ func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, m
 	if err := s.admit(&h); err != nil {
 		return nil, err
 	}
-	made := &prints{width: h.shown().X, height: h.shown().Y, thumbs: make(map[string]*print)}
+	made := &derivedImages{width: h.shown().X, height: h.shown().Y, thumbs: make(map[string]*derivedImage)}
 	if h.still {
 		return made, nil
 	}
-	if err := s.enter(ctx, h.memory); err != nil {
+	if err := s.acquire(ctx, h.memory); err != nil {
 		return nil, err
 	}
-	defer s.leave(h.memory)
+	defer s.release(h.memory)
 	picture, err := s.decode(ctx, io.NewSectionReader(d.file, 0, size), mediaType)
 	if err != nil {
 		return nil, err
@@ -87,19 +88,19 @@ func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, m
 		}
 	}()
 	for name, box := range s.options.Thumbs {
-		if made.thumbs[name], err = s.thumb(f, picture, h.turn, box); err != nil {
+		if made.thumbs[name], err = s.thumb(f, picture, h.orientation, box); err != nil {
 			delete(made.thumbs, name)
 			return nil, err
 		}
 	}
 	if s.options.Convert != "" {
-		made.converted, err = s.convert(f, picture, h.turn)
+		made.converted, err = s.convert(f, picture, h.orientation)
 	}
 	return made, err
 }
 
 // admit refuses a picture by its header.
-func (s *studio) admit(h *header) error {
+func (s *thumbnailer) admit(h *header) error {
 	if h.size.X < 1 || h.size.Y < 1 {
 		return &ImageError{Type: h.mediaType, Err: fmt.Errorf("it has %d × %d pixels", h.size.X, h.size.Y)}
 	}
@@ -109,7 +110,7 @@ func (s *studio) admit(h *header) error {
 	}
 	scaling := int64(0)
 	for _, box := range o.Thumbs {
-		small := fit(h.size, turned(box, h.turn))
+		small := fit(h.size, oriented(box, h.orientation))
 		scaling = max(scaling, int64(small.X)*int64(h.size.Y)*32+int64(small.X)*int64(small.Y)*8) // [4]float64 for each, see package draw
 	}
 	if o.Convert != "" {
@@ -121,20 +122,20 @@ func (s *studio) admit(h *header) error {
 	return nil
 }
 
-// enter waits for a desk and for memory.
-func (s *studio) enter(ctx context.Context, memory int64) error {
+// acquire waits until a worker and the memory for a picture are free.
+func (s *thumbnailer) acquire(ctx context.Context, memory int64) error {
 	select {
-	case s.desks <- struct{}{}:
+	case s.workers <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.memoryQueue <- struct{}{}:
 	case <-ctx.Done():
-		<-s.desks
+		<-s.workers
 		return ctx.Err()
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-s.memoryQueue }()
 	for {
 		s.mu.Lock()
 		fits, change := s.free >= memory, s.change
@@ -148,19 +149,19 @@ func (s *studio) enter(ctx context.Context, memory int64) error {
 		select {
 		case <-change:
 		case <-ctx.Done():
-			<-s.desks
+			<-s.workers
 			return ctx.Err()
 		}
 	}
 }
 
-func (s *studio) leave(memory int64) {
+func (s *thumbnailer) release(memory int64) {
 	s.mu.Lock()
 	s.free += memory
 	close(s.change)
 	s.change = make(chan struct{})
 	s.mu.Unlock()
-	<-s.desks
+	<-s.workers
 }
 
 // imageError is the failure of a picture because of err, which is of a decoder unless it is a [*LimitError].
@@ -173,7 +174,7 @@ func imageError(mediaType string, err error) error {
 }
 
 // decode decodes a picture within Options.Time.
-func (s *studio) decode(ctx context.Context, r io.Reader, mediaType string) (image.Image, error) {
+func (s *thumbnailer) decode(ctx context.Context, r io.Reader, mediaType string) (image.Image, error) {
 	work, cancel := context.WithTimeoutCause(ctx, s.options.Time, &LimitError{What: "milliseconds to decode it", Limit: s.options.Time.Milliseconds(), Option: "Options.Time"})
 	defer cancel()
 	picture, err := decode(&boundedReader{work, r}, mediaType)
@@ -223,8 +224,8 @@ func decode(r io.Reader, mediaType string) (picture image.Image, err error) {
 	return picture, err
 }
 
-// widen makes the values of a lossy WebP those that package image means. VP8 has ITU-R BT.601 values of 16 to 235 and 16 to 240 (RFC 6386
-// §9.2), and the decoder leaves them; image.YCbCr has those of JFIF, 0 to 255.
+// widen makes the values of a lossy WebP those that package image means. VP8 has ITU-R BT.601 values of 16 to 235 and
+// 16 to 240 (RFC 6386 §9.2), and the decoder leaves them; image.YCbCr has those of JFIF, 0 to 255.
 func widen(picture image.Image) {
 	var p *image.YCbCr
 	switch lossy := picture.(type) {
@@ -255,10 +256,10 @@ func fit(size, box image.Point) image.Point {
 }
 
 // thumb makes a thumbnail.
-func (s *studio) thumb(f *folder, picture image.Image, turn int, box image.Point) (*print, error) {
-	small := image.NewRGBA(image.Rectangle{Max: fit(picture.Bounds().Size(), turned(box, turn))})
+func (s *thumbnailer) thumb(f *folder, picture image.Image, orientation int, box image.Point) (*derivedImage, error) {
+	small := image.NewRGBA(image.Rectangle{Max: fit(picture.Bounds().Size(), oriented(box, orientation))})
 	draw.CatmullRom.Scale(small, small.Rect, picture, picture.Bounds(), draw.Src, nil)
-	upright := upright(small, turn)
+	upright := upright(small, orientation)
 	format := JPEG
 	if !upright.Opaque() {
 		format = PNG
@@ -267,23 +268,23 @@ func (s *studio) thumb(f *folder, picture image.Image, turn int, box image.Point
 }
 
 // convert makes another file of a whole picture.
-func (s *studio) convert(f *folder, picture image.Image, turn int) (*print, error) {
+func (s *thumbnailer) convert(f *folder, picture image.Image, orientation int) (*derivedImage, error) {
 	opaque, ok := picture.(interface{ Opaque() bool })
 	onWhite := s.options.Convert == JPEG && !(ok && opaque.Opaque())
-	if turn > 1 || onWhite {
+	if orientation > 1 || onWhite {
 		flat := image.NewRGBA(image.Rectangle{Max: picture.Bounds().Size()})
 		if onWhite {
 			draw.Draw(flat, flat.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
 		}
 		draw.Draw(flat, flat.Rect, picture, picture.Bounds().Min, draw.Over)
-		picture = upright(flat, turn)
+		picture = upright(flat, orientation)
 	}
 	return s.write(f, picture, s.options.Convert)
 }
 
-// write encodes a picture into a draft.
-func (s *studio) write(f *folder, picture image.Image, format Format) (_ *print, err error) {
-	d, err := f.draft()
+// write encodes a picture into a temporary file.
+func (s *thumbnailer) write(f *folder, picture image.Image, format Format) (_ *derivedImage, err error) {
+	d, err := f.newTempFile()
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +293,7 @@ func (s *studio) write(f *folder, picture image.Image, format Format) (_ *print,
 			d.drop()
 		}
 	}()
-	sum, p := sha256.New(), &print{draft: d}
+	sum, p := sha256.New(), &derivedImage{tempFile: d}
 	w := io.MultiWriter(d.file, sum)
 	if format == PNG {
 		p.ending, p.mediaType = ".png", "image/png"
