@@ -86,7 +86,7 @@ func inWords(err error) error {
 		return errors.New("found no Chromium: install it (Debian: apt-get install chromium-headless-shell) in a folder of PATH")
 	}
 	if _, root := errors.AsType[*browser.RootError](err); root {
-		return errors.New("Chromium's sandbox does not work for root: run the command as another user")
+		return errors.New("the sandbox of Chromium does not work for root: run the command as another user")
 	}
 	return err
 }
