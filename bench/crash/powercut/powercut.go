@@ -8,6 +8,7 @@ package powercut
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"maps"
@@ -74,11 +75,22 @@ func (d *Disk) mount() (err error) {
 }
 
 // Close ends the disk. Nothing may have a file of it open.
-func (d *Disk) Close() error { return d.server.Unmount() }
+func (d *Disk) Close() error { return d.unmount() }
+
+// unmount waits for a moment where a program that has been killed is not quite gone.
+func (d *Disk) unmount() (err error) {
+	for range 500 {
+		if err = d.server.Unmount(); !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
 
 // Cut cuts the power, and brings it back. Nothing may have a file of the disk open: the program that wrote has been killed before.
 func (d *Disk) Cut(random *rand.Rand) error {
-	if err := d.server.Unmount(); err != nil {
+	if err := d.unmount(); err != nil {
 		return err
 	}
 	d.root = d.root.after(random, make(map[*node]*node))
