@@ -16,10 +16,14 @@ func (c *call) checkCommand() *cobra.Command {
 	f := &checkFlags{}
 	cmd := &cobra.Command{
 		Use: "check [SPIDER]", Short: "run the saved pages of the spiders, and compare",
-		Long: "Runs the spiders on saved pages, offline, and compares their items and requests with the saved ones, field by field. If they differ, the exit code is 4. " +
-			"parse --save makes such fixtures, folders with request.json, response.http, items.jsonl and requests.jsonl; spidertest.Fixtures runs them in a test.\n\n" +
-			"With --live it fetches the pages again, one after the other, as a crawl of this program would, and gives them to the spiders. Values may have changed since; " +
-			"it reports, with exit code 4, fields that were filled and are empty now, pages with another status, and pages that cannot be fetched or parsed.",
+		Long: "Runs the spiders on saved pages, offline, and compares their items and requests with the saved " +
+			"ones, field by field. If they differ, the exit code is 4. " +
+			"parse --save makes such fixtures, folders with request.json, response.http, items.jsonl and " +
+			"requests.jsonl; spidertest.Fixtures runs them in a test.\n\n" +
+			"With --live it fetches the pages again, one after the other, as a crawl of this program would, and " +
+			"gives them to the spiders. Values may have changed since; " +
+			"it reports, with exit code 4, fields that were filled and are empty now, pages with another status, " +
+			"and pages that cannot be fetched or parsed.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("%s takes the name of one spider, and was given %q too", cmd.CommandPath(), args[1])
@@ -39,7 +43,8 @@ func (c *call) checkCommand() *cobra.Command {
 		},
 	}
 	f.addSettings(cmd)
-	cmd.Flags().BoolVar(&f.update, "update", false, "save the new items and requests as the expected ones; the differences are printed, and the exit code is 0")
+	cmd.Flags().BoolVar(&f.update, "update", false,
+		"save the new items and requests as the expected ones; the differences are printed, and the exit code is 0")
 	cmd.Flags().BoolVar(&f.live, "live", false, "fetch the pages again, and report the fields that have become empty")
 	cmd.Flags().StringVar(&f.dir, "dir", fixturesDir, "`DIR` of the fixtures")
 	return cmd
@@ -106,13 +111,16 @@ func (c *call) check(ctx context.Context, flags *checkFlags, only string) error 
 	}
 	switch {
 	case ran == 0 && only != "":
-		return usagef("there is no fixture of the spider %q in %s: %s parse URL --spider %s --save NAME makes one", only, dir, c.name, only)
+		return usagef("there is no fixture of the spider %q in %s: "+
+			"%s parse URL --spider %s --save NAME makes one", only, dir, c.name, only)
 	case ran == 0:
 		return usagef("there is no fixture in %s: %s parse URL --save NAME makes one", dir, c.name)
 	case differing > 0 && flags.live:
-		return &brokenError{fmt.Errorf("%d of %s no longer give what they gave; mend the spiders, or make the fixtures anew by parse --save", differing, counted(ran, "page"))}
+		return &brokenError{fmt.Errorf("%d of %s no longer give what they gave; mend the spiders, or make the "+
+			"fixtures anew by parse --save", differing, counted(ran, "page"))}
 	case differing > 0:
-		return &brokenError{fmt.Errorf("%d of %s differ; check --update saves what there is now", differing, counted(ran, "fixture"))}
+		return &brokenError{fmt.Errorf("%d of %s differ; check --update saves what there is now",
+			differing, counted(ran, "fixture"))}
 	}
 	return nil
 }

@@ -31,17 +31,27 @@ type crawlFlags struct {
 }
 
 func (f *crawlFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.appended, "output", "o", nil, "`FILE` that items are appended to, in the format of its ending; - for lines of JSON on the standard output, which is the default; may be repeated")
+	flags.StringArrayVarP(&f.appended, "output", "o", nil,
+		"`FILE` that items are appended to, in the format of its ending; - for lines of JSON on the standard "+
+			"output, which is the default; may be repeated")
 	flags.StringArrayVarP(&f.overwritten, "overwrite", "O", nil, "`FILE` for the items, emptied first; may be repeated")
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
 	flags.StringArrayVarP(&f.sets, "set", "s", nil, "setting, `NAME=VALUE` such as politeness.delay=1s; may be repeated")
 	flags.StringVar(&f.job, "job", "", "`DIR` that keeps the crawl, so that the same command resumes it, whatever has ended it")
-	f.addCache(flags, "`DIR` that keeps the pages, so that the next crawl gets them from there, without requests and delays; see the command cache")
+	f.addCache(flags,
+		"`DIR` that keeps the pages, so that the next crawl gets them from there, without requests and delays; see "+
+			"the command cache")
 	f.addCachePolicy(flags)
-	flags.StringVar(&f.ifFinished, "if-finished", "", "what is done if the --job was finished before: ok ends with exit code 0, fresh begins the job anew; without this `CHOICE` the exit code is 5")
-	flags.StringArrayVar(&f.limits, "limit", nil, "bound of the crawl, `NAME=VALUE` such as pages=100, items=50 or time=10m; may be repeated")
-	flags.StringArrayVar(&f.expect, "expect", nil, "`RULE` about all runs of the job that holds at the end, such as 'item_scraped >= 900'; else the exit code is 4; may be repeated")
-	flags.StringArrayVar(&f.stopIf, "stop-if", nil, "`RULE`, asked every 10 s, that ends the crawl with exit code 4 once it holds; may be repeated")
+	flags.StringVar(&f.ifFinished, "if-finished", "",
+		"what is done if the --job was finished before: ok ends with exit code 0, fresh begins the job anew; "+
+			"without this `CHOICE` the exit code is 5")
+	flags.StringArrayVar(&f.limits, "limit", nil,
+		"bound of the crawl, `NAME=VALUE` such as pages=100, items=50 or time=10m; may be repeated")
+	flags.StringArrayVar(&f.expect, "expect", nil,
+		"`RULE` about all runs of the job that holds at the end, such as 'item_scraped >= 900'; else the exit code "+
+			"is 4; may be repeated")
+	flags.StringArrayVar(&f.stopIf, "stop-if", nil,
+		"`RULE`, asked every 10 s, that ends the crawl with exit code 4 once it holds; may be repeated")
 	flags.StringVar(&f.result, "result", "", "`FILE` for exit code, reason and summary, as JSON")
 	flags.BoolVar(&f.stopOK, "stop-ok", false, "a crawl that a limit has ended has the exit code 0, and is judged")
 	flags.BoolVar(&f.emptyOK, "empty-ok", false, "a crawl that got no page, or whose parsers all failed, has the exit code 0")
@@ -54,7 +64,8 @@ func (c *call) crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "crawl SPIDER|URL...", Aliases: []string{"run"}, Short: "crawl with a spider, or the sites of URLs",
 		Long: "Crawls with a spider of this program. Its arguments are flags of their own, see crawl SPIDER -h.\n\n" +
-			"With URLs it crawls their sites, politely, by links, redirects, refreshes and, with --sitemaps, sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
+			"With URLs it crawls their sites, politely, by links, redirects, refreshes and, with --sitemaps, " +
+			"sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
 			"A user and password in a URL are a login for its origin, and stand in no output.\n\n" + c.app.formats(),
 		Example: "  " + c.name + " crawl quotes -O quotes.jsonl\n" +
 			"  " + c.name + " crawl quotes --job job -o quotes.csv --limit time=1h --stop-ok\n" +
@@ -159,7 +170,8 @@ func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, r
 }
 
 // crawl crawls with a spider, and writes the result, however it ends. def is nil for a spider that is none of the program's.
-func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider func(*layers) (tegenaria.SpiderInterface, task, error), first ...tegenaria.EngineOption) (err error) {
+func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
+	spider func(*layers) (tegenaria.SpiderInterface, task, error), first ...tegenaria.EngineOption) (err error) {
 	if c.flags == nil {
 		c.flags = make(map[string]string)
 	}
@@ -192,7 +204,8 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 		if before := (*finishedError)(nil); errors.As(err, &before) && f.ifFinished == finishedIsOK {
 			result.before = true
 			if !f.log.quiet {
-				fmt.Fprintf(c.err, "%s: the job %s was finished before, which is allowed; nothing is crawled\n", c.name, printable(f.job))
+				fmt.Fprintf(c.err, "%s: the job %s was finished before, which is allowed; nothing is crawled\n",
+					c.name, printable(f.job))
 			}
 			return nil
 		}

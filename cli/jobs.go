@@ -19,12 +19,17 @@ import (
 // jobsCommand makes the commands that look into a durable job and change it. The job must not be running.
 func (c *call) jobsCommand() *cobra.Command {
 	cmd := c.group("jobs", "look into durable jobs, and change them")
-	cmd.Long = "Looks into the job that crawl --job keeps in a directory, and changes it. The job must not be running: one process has a job at a time. " +
+	cmd.Long = "Looks into the job that crawl --job keeps in a directory, and changes it. The job must not be " +
+		"running: one process has a job at a time. " +
 		"The passwords of URLs are not printed."
 	cmd.AddCommand(c.jobStatus(),
-		c.jobList("pending", "list what waits", "the requests that wait, host by host in the order in which they will be fetched", false, func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error] { return job.Pending(ctx) }),
-		c.jobList("outcomes", "list what has ended, and how", "the requests that have ended, in the order in which they were found", true, func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error] { return job.Outcomes(ctx) }),
-		c.jobList("dead", "list what has failed", "the requests that have failed or were given up, in the order in which they were found; jobs requeue lets them run again", true, dead),
+		c.jobList("pending", "list what waits", "the requests that wait, host by host in the order in which they will be fetched",
+			false, func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error] { return job.Pending(ctx) }),
+		c.jobList("outcomes", "list what has ended, and how", "the requests that have ended, in the order in which they were found",
+			true, func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error] { return job.Outcomes(ctx) }),
+		c.jobList("dead", "list what has failed",
+			"the requests that have failed or were given up, in the order in which they were found; jobs requeue lets them run again",
+			true, dead),
 		c.jobExplain(), c.jobRequeue(), c.jobDrop(), c.jobExport(), c.jobRepair())
 	return cmd
 }
@@ -86,7 +91,8 @@ func jobLineOf(info disk.Info) (l jobLine, err error) {
 	}
 	l = jobLine{
 		Number: info.Number, State: info.State, Method: r.Method, URL: urlx.Redact(r.Url), Slot: info.Record.Slot,
-		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Crashes: info.Record.Crashes, Parent: info.Parent, Reason: info.Reason, Status: info.Status,
+		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Crashes: info.Record.Crashes,
+		Parent: info.Parent, Reason: info.Reason, Status: info.Status,
 	}
 	switch info.State {
 	case disk.Settled, disk.Refused:
@@ -173,10 +179,12 @@ func cell(text string) string {
 	return strings.NewReplacer("\t", `\t`, "\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-func (c *call) jobList(name, short, long string, ended bool, of func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error]) *cobra.Command {
+func (c *call) jobList(name, short, long string, ended bool,
+	of func(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error]) *cobra.Command {
 	f := &jobFilter{}
 	var asJSON bool
-	cmd := jobCommand(name+" DIR", short, "Lists "+long+".", arguments(1, "the directory of a job"), func(cmd *cobra.Command, args []string) error {
+	one := arguments(1, "the directory of a job")
+	cmd := jobCommand(name+" DIR", short, "Lists "+long+".", one, func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
@@ -204,8 +212,10 @@ func dead(ctx context.Context, job *disk.Cache) iter.Seq2[disk.Info, error] {
 func (c *call) jobExport() *cobra.Command {
 	f := &jobFilter{}
 	cmd := jobCommand("export DIR", "write all requests as lines of JSON",
-		"Writes all requests of the job as lines of JSON: those that have ended in the order in which they were found, then those that wait. "+
-			"parent is the number of the request on whose page a request was found. A filter for what has ended leaves out what waits.",
+		"Writes all requests of the job as lines of JSON: those that have ended in the order in which they were "+
+			"found, then those that wait. "+
+			"parent is the number of the request on whose page a request was found. A filter for what has ended "+
+			"leaves out what waits.",
 		arguments(1, "the directory of a job"), func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -221,7 +231,8 @@ func (c *call) jobExport() *cobra.Command {
 func (c *call) jobRequeue() *cobra.Command {
 	f := &jobFilter{}
 	cmd := jobCommand("requeue DIR", "let failed requests run again",
-		"Puts the requests that have failed, or were given up, back into the queue, as if they had never been tried: all, or those that the filters name. "+
+		"Puts the requests that have failed, or were given up, back into the queue, as if they had never been "+
+			"tried: all, or those that the filters name. "+
 			"They run when the job is resumed, by the same command line as before.",
 		arguments(1, "the directory of a job"), func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -251,7 +262,8 @@ func (c *call) jobRequeue() *cobra.Command {
 func (c *call) jobDrop() *cobra.Command {
 	var reason string
 	cmd := jobCommand("drop DIR HOST", "give up what waits at a host",
-		"Settles all requests that wait at a host as dropped. The host is named as in jobs status, where a slot may also stand for a domain.",
+		"Settles all requests that wait at a host as dropped. The host is named as in jobs status, where a slot "+
+			"may also stand for a domain.",
 		arguments(2, "the directory of a job and a host"), func(cmd *cobra.Command, args []string) error {
 			return onJob(args[0], func(job *disk.Cache) error {
 				n, err := job.DropHost(cmd.Context(), args[1], reason)
@@ -274,7 +286,8 @@ func (c *call) jobDrop() *cobra.Command {
 
 func (c *call) jobRepair() *cobra.Command {
 	return jobCommand("repair DIR", "save what can be saved of a damaged job",
-		"Reads every byte of a job and, if it is damaged, saves what is readable. The damaged files are kept beside it. What is lost is fetched again when it is found.",
+		"Reads every byte of a job and, if it is damaged, saves what is readable. The damaged files are kept "+
+			"beside it. What is lost is fetched again when it is found.",
 		arguments(1, "the directory of a job"), func(cmd *cobra.Command, args []string) error {
 			report, err := disk.Repair(cmd.Context(), args[0])
 			if err != nil {

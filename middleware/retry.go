@@ -30,8 +30,8 @@ type RetryOptions struct {
 	Times int // attempts beyond the first; 0: 3, negative: none
 
 	// Unreachable is how often a request is tried again whose site could not be connected to, which may be an outage; 0:
-	// 9, which takes two to four minutes; Times if that is more or none. It does not hold for start requests: a site that
-	// nobody has seen yet may not exist.
+	// 9, which takes two to four minutes; negative: as Times, which also holds where it is more, or none. For start requests
+	// Times holds: a site that nobody has seen yet may not exist.
 	Unreachable int
 
 	Codes []int // status codes that may be better next time; nil: 408 429 500 502 503 504 522 524

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/tegenaria/tegenaria/bench/crash/powercut"
 	"github.com/tegenaria/tegenaria/internal/killtest"
@@ -84,17 +83,6 @@ func memoryLimit(*scene) (*trouble, error) {
 			return err
 		},
 		ended: func() error { return group.Limit(0) },
-		close: func() error { return removed(group) },
+		close: group.Close,
 	}, nil
-}
-
-// removed removes a group, whose last process may be ending still.
-func removed(group *killtest.MemoryGroup) (err error) {
-	for range 100 {
-		if err = group.Close(); !errors.Is(err, syscall.EBUSY) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // MemoryGroup is a control group of Linux: its processes together may take so much memory, and are killed when they need more.
@@ -75,4 +77,18 @@ func (g *MemoryGroup) Kills() (n int64, err error) {
 }
 
 // Close removes the group, whose processes have ended.
-func (g *MemoryGroup) Close() error { return os.Remove(g.folder) }
+func (g *MemoryGroup) Close() error { return WhileBusy(func() error { return os.Remove(g.folder) }) }
+
+// WhileBusy tries something again while the system says that it is busy, for five seconds: a program that was killed may not be quite
+// gone.
+func WhileBusy(try func() error) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 500 {
+		if err := try(); !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		<-tick.C
+	}
+	return try()
+}

@@ -8,7 +8,6 @@ package powercut
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"maps"
@@ -20,6 +19,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
 // Disk is a mounted file system.
@@ -77,16 +78,7 @@ func (d *Disk) mount() (err error) {
 // Close ends the disk. Nothing may have a file of it open.
 func (d *Disk) Close() error { return d.unmount() }
 
-// unmount waits for a moment where a program that has been killed is not quite gone.
-func (d *Disk) unmount() (err error) {
-	for range 500 {
-		if err = d.server.Unmount(); !errors.Is(err, syscall.EBUSY) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
+func (d *Disk) unmount() error { return killtest.WhileBusy(d.server.Unmount) }
 
 // Cut cuts the power, and brings it back. Nothing may have a file of the disk open: the program that wrote has been killed before.
 func (d *Disk) Cut(random *rand.Rand) error {
