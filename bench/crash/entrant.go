@@ -39,7 +39,7 @@ func entrants() []*entrant {
 		{Contestant: ours("ours-sqlite"), items: "items.db", needs: []string{"sqlite3"}},
 		{Contestant: ours("ours-postgres"), items: "postgres:", needs: []string{"psql"}, database: true},
 		{Contestant: workers, items: "items.jsonl", needs: []string{"psql"}, database: true, workers: 2},
-		{Contestant: everything, items: "items.jsonl", parts: true},
+		{Contestant: everything, items: "items.jsonl", needs: []string{"chromium"}, parts: true},
 		{Contestant: memory, items: "items.jsonl"},
 	}
 	for _, c := range contestant.All {

@@ -1,7 +1,8 @@
 //go:build unix
 
 // Command everything is a durable crawl of ours with all parts switched on together: the standard middlewares, a login by a form, a
-// sitemap, pictures of the items, a web archive, an HTTP cache and an output. Everything lies beside the output of -out.
+// sitemap, pages that Chromium renders, pictures of the items, a web archive, an HTTP cache and an output. Everything lies beside the
+// output of -out.
 package main
 
 import (
@@ -9,15 +10,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/bench/job"
 	"github.com/tegenaria/tegenaria/bench/ours"
 	"github.com/tegenaria/tegenaria/bench/site"
+	"github.com/tegenaria/tegenaria/browser"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/httpcache"
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/media"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/sitemap"
@@ -32,6 +37,14 @@ type product struct {
 	Image   string       `json:"image" media:"image,into=Picture,required"`
 	Picture media.Result `json:"picture"`
 }
+
+// scripted are the paths of pages that are made by a script.
+const scripted = `/p/\d*7$`
+
+var isScripted = regexp.MustCompile(scripted)
+
+// rendered are the options of a request for such a page.
+var rendered = []tegenaria.RequestOption{tegenaria.RequestWithDownloader("browser"), browser.ReadyWhen("a[href]")}
 
 func run(j job.Job) (err error) {
 	options, err := ours.Options(j)
@@ -53,6 +66,10 @@ func run(j job.Job) (err error) {
 	if err != nil {
 		return err
 	}
+	chromium, err := browser.Open(browser.Options{DangerouslyWithoutSandbox: os.Geteuid() == 0}) // the pages are our own
+	if err != nil {
+		return err
+	}
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithCache(queue),
 		tegenaria.EngineWithSignals(),
@@ -61,6 +78,7 @@ func run(j job.Job) (err error) {
 		tegenaria.EngineWithMiddlewares(middleware.Standard()...),
 		tegenaria.EngineWithDownloaderLayers(pages.Layer, archive.Layer),
 		tegenaria.EngineWithPipelines(media.New(media.Options{Dir: filepath.Join(folder, "pictures"), Images: true}), feed.JSONL(j.Out)))...)
+	engine.RegisterDownloader("browser", chromium)
 	engine.RegisterParser("login", tegenaria.Handle(login))
 	engine.RegisterParser("list", tegenaria.Handle(list))
 	return engine.Run(context.Background(), "race")
@@ -93,8 +111,12 @@ func login(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[pr
 // list is the parser of the sitemap.
 func list(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
 	for entry, err := range sitemap.Parse(bytes.NewReader(page.Bytes()), page.URL) {
+		var how []tegenaria.RequestOption
+		if isScripted.MatchString(entry.URL) {
+			how = rendered
+		}
 		if err == nil {
-			err = out.Follow(entry.URL)
+			err = out.Follow(entry.URL, how...)
 		}
 		if err != nil {
 			return err
@@ -113,5 +135,7 @@ func parse(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[pr
 			return err
 		}
 	}
-	return out.FollowLinks()
+	return errors.Join(
+		out.FollowLinks(links.Deny(scripted)),
+		out.FollowLinks(links.Allow(scripted), rendered[0], rendered[1]))
 }
