@@ -800,3 +800,47 @@ func TestParserThatWaitsForALateOne(t *testing.T) {
 		enginetest.Sleep(time.Hour)
 	})
 }
+
+// Goroutines of an old run used the fields of the new one. Fails if acceptor.accept and items.add use the crawl that the
+// engine has at the moment: late output of an abandoned parser reaches the next run then.
+func TestLateOutputStaysInItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		release, returned := make(chan struct{}), make(chan struct{})
+		var first atomic.Bool
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if first.Swap(true) {
+				close(release)
+				<-returned
+				return nil
+			}
+			defer close(returned)
+			<-release
+			for range 10 {
+				item <- tegenaria.NewItem(resp, "late")
+				req <- enginetest.Send("http://a.test/late")
+			}
+			return errors.New("late")
+		}
+		items := &enginetest.Collector{}
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithGrace(time.Second))
+		result := make(chan error, 1)
+		go func() { result <- enginetest.Run(t, e) }()
+		synctest.Wait()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		err := <-result
+		enginetest.WantStopped(t, err, "stopped")
+		var abandoned *tegenaria.AbandonedError
+		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
+			t.Errorf("Run returned %v, want an *AbandonedError", err)
+		}
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+		if len(items.All()) != 0 || w.Count("http://a.test/late") != 0 || len(s.Errors()) != 0 {
+			t.Errorf("late output of the first run: items %v, asked %q, errors %v", items.All(), w.Urls(), s.Errors())
+		}
+	})
+}

@@ -455,3 +455,179 @@ func TestAcceptOutlivesRun(t *testing.T) {
 		})
 	}
 }
+
+// A table of endings was taken for the public suffixes. Fails if urlx.HostSet.Has compares the ends of names
+// without regard to their labels.
+func TestAllowedDomains(t *testing.T) {
+	for _, tt := range []struct {
+		domain string
+		in     []string
+		out    []string
+	}{
+		{"a.b.co.uk", []string{"http://a.b.co.uk/", "http://x.a.b.co.uk/"}, []string{"http://b.co.uk/", "http://c.co.uk/", "http://xa.b.co.uk/"}},
+		{"localhost", []string{"http://localhost/", "http://localhost:8080/"}, []string{"http://localhost.test/"}},
+		{"a.test:8080", []string{"http://a.test:8080/"}, []string{"http://a.test/", "http://a.test:80/", "http://x.a.test:8080/"}},
+		{"go.dev", []string{"http://go.dev/", "http://pkg.go.dev/"}, []string{"http://nogo.dev/", "http://dev/"}},
+		{"EXAMPLE.Com", []string{"http://example.com/", "http://WWW.EXAMPLE.COM/"}, []string{"http://example.org/"}},
+		{"[::1]", []string{"http://[::1]/", "http://[0:0:0:0:0:0:0:1]:81/"}, []string{"http://[::2]/"}},
+		{"1.2.3.4", []string{"http://1.2.3.4/", "http://1.2.3.4:99/"}, []string{"http://1.2.3.4.evil.com/", "http://5.1.2.3.4/", "http://2.3.4/"}},
+	} {
+		t.Run(tt.domain, func(t *testing.T) {
+			s := enginetest.NewSpider(slices.Concat(tt.in, tt.out)...)
+			s.Parse = enginetest.Nothing
+			w := enginetest.NewWorld()
+			for _, u := range tt.in {
+				w.Page(u, enginetest.Text("x"))
+			}
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowedDomains(tt.domain)))
+			if n := stats.Reasons["filtered: offsite"] + stats.Reasons["filtered: url"]; n != int64(len(tt.out)) {
+				t.Errorf("%d were offsite, want %d: %v; asked %q", n, len(tt.out), stats.Reasons, w.Urls())
+			}
+			if len(w.Visits()) != len(tt.in) {
+				t.Errorf("asked %q, want %q", w.Urls(), tt.in)
+			}
+		})
+	}
+}
+
+// A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if fetcher.download
+// drops a request whose downloader is not there, or if the key leaves out the method.
+func TestNoWorkIsLost(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/#x", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/none", tegenaria.RequestWithDownloader("none"))
+		req <- enginetest.Send("http://a.test/")
+		req <- enginetest.Send("http://a.test/#x")
+		for _, body := range []string{"1", "2", "1"} {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte(body))))
+		}
+		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.HEAD, nil))
+	}
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
+	if herr := s.OnlyError(t); herr.Request.Url != "http://a.test/none" || !strings.Contains(herr.Error(), `"none"`) {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+}
+
+// A Bloom filter alone lost 677 of 2,000 pages. Fails if what a Bloom filter says is taken for the truth, as
+// when the engine asks an RFPDupeFilter that has no exact set.
+func TestNoPageIsLostToBloom(t *testing.T) {
+	const n = 2000
+	var refs []string
+	for i := range n {
+		refs = append(refs, fmt.Sprintf("/%d", i))
+	}
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(refs...))
+	s := enginetest.NewSpider("http://a.test/")
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(4096, 8)),
+		tegenaria.EngineWithAllowStatusCode([]uint64{404})))
+	if len(w.Visits()) != n+1 || stats.Outcomes[tegenaria.Fetched] != n+1 {
+		t.Errorf("%d of %d pages fetched", len(w.Visits()), n+1)
+	}
+}
+
+// brokenFilter cannot say who a request is.
+type brokenFilter struct{ err error }
+
+func (f brokenFilter) Fingerprint(r *tegenaria.Request) ([]byte, error) {
+	if strings.Contains(r.Url, "bad") {
+		return nil, f.err
+	}
+	return []byte(r.Url), nil
+}
+
+func (brokenFilter) DoDupeFilter(*tegenaria.Request) (bool, error) { return false, nil }
+
+// A filter's error was logged, and the request enqueued and freed. Fails if record goes on after an error of
+// fingerprint.
+func TestFilterErrorFailsTheRequest(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/good", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/bad", "http://a.test/good")
+	s.Parse = enginetest.Nothing
+	cause := errors.New("no fingerprint")
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(brokenFilter{cause})))
+	if herr := s.OnlyError(t); !errors.Is(herr, cause) || herr.Request.Url != "http://a.test/bad" {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+	if got := w.Urls(); !slices.Equal(got, []string{"http://a.test/good"}) {
+		t.Errorf("asked: %q", got)
+	}
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+}
+
+// Fingerprints upper-cased header values and joined parts without marks; URLs had many forms. Fails if keyer
+// folds values, or if the key is that of the URL as written.
+func TestIdentity(t *testing.T) {
+	header := func(name, value string) tegenaria.RequestOption {
+		return tegenaria.RequestWithRequestHeader(map[string]string{name: value})
+	}
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
+		for _, u := range []string{"http://a.test/x", "HTTP://A.TEST:80/x", "http://a.test/y/../x", "http://a.test/./x#frag",
+			"http://a.test", "http://a.test/", "http://a.test/q?b=2&a=1", "http://a.test/q?a=1&b=2", "http://a.test/%7Eu", "http://a.test/~u"} {
+			req <- enginetest.Send(u)
+		}
+		req <- enginetest.Send("http://a.test/h", header("X", "abc"))
+		req <- enginetest.Send("http://a.test/h", header("X", "ABC"))
+		req <- enginetest.Send("http://a.test/h", header("x", "abc"))
+		req <- enginetest.Send("http://a.test/h", header("X", "1;\nY:2"))
+		req <- enginetest.Send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"X": "1", "Y": "2"}))
+		req <- enginetest.Send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"y": "2", "X": "1"}))
+	}
+	filter := tegenaria.NewRFPDupeFilter(1<<20, 5).IncludeHeaders("x", "Y")
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(filter)))
+	// 4 pages by URL; h with abc, ABC, the forged value, 1 and 2.
+	if asked := len(w.Visits()); asked != 8 || stats.Outcomes[tegenaria.Duplicate] != 8 {
+		t.Errorf("%d requests were made, %d duplicates: %q", asked, stats.Outcomes[tegenaria.Duplicate], w.Urls())
+	}
+}
+
+// A full queue dropped requests that were marked as seen, and told nobody. Fails if acceptor.store lets the page be
+// settled whose request found no room.
+func TestFullQueueLosesNothing(t *testing.T) {
+	t.Run("seeds wait", func(t *testing.T) {
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		for i := range 20 {
+			u := fmt.Sprintf("http://a.test/%d", i)
+			w.Page(u, enginetest.Text("x"))
+			s.FeedUrls = append(s.FeedUrls, u)
+		}
+		s.Parse = enginetest.Nothing
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 4})))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 20})
+	})
+	t.Run("memory is full", func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			for i := range 1000 {
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
+			}
+			return nil
+		}
+		cache := tegenaria.NewMemoryCache()
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 4096}))
+		err := enginetest.Run(t, e)
+		enginetest.WantStopped(t, err, "queue full")
+		var full *tegenaria.QueueFullError
+		if !errors.As(err, &full) || full.Limit != 4096 || !strings.Contains(err.Error(), "cache/disk") {
+			t.Errorf("Run returned %v, want a *QueueFullError that names the remedy", err)
+		}
+		// The page whose links had no room is not settled, and what was marked is waiting.
+		waiting := int64(0)
+		for slot, err := range cache.Slots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting += int64(slot.Pending)
+		}
+		stats := e.Stats()
+		if stats.Outcomes[tegenaria.Fetched] != 0 || waiting == 0 || waiting != stats.Pending-1 {
+			t.Errorf("%d records wait, stats %+v", waiting, stats)
+		}
+	})
+}

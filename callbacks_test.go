@@ -407,3 +407,65 @@ func TestAbandonedParserSendsNothing(t *testing.T) {
 		})
 	}
 }
+
+// One host made the process panic, and a panic in the start made it exit. Fails if starter.send or fetcher.ask calls
+// user code without guard.Protect.
+func TestPanicsStayWhereTheyAre(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		stage tegenaria.Stage
+		set   func(w *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine)
+	}{
+		{"StartRequest", tegenaria.StageStart, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://bing.net/")
+				panic("start")
+			}
+		}},
+		{"Download", tegenaria.StageDownload, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			w.Page("http://a.test/panic", func(*tegenaria.Context) (*tegenaria.Response, error) { panic("download") })
+		}},
+		{"Parser", tegenaria.StageParse, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			w.Page("http://a.test/panic", enginetest.Text("panic"))
+		}},
+		{"ProcessRequest", tegenaria.StageRequest, func(w *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
+				if strings.HasSuffix(ctx.Request.Url, "panic") {
+					panic("request")
+				}
+				return nil
+			}})
+		}},
+		{"ProcessItem", tegenaria.StagePipeline, func(_ *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine) {
+			e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { panic("item") }})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := enginetest.NewWorld().Page("http://bing.net/", enginetest.Text("good"))
+			s := enginetest.NewSpider("http://bing.net/")
+			good := false
+			s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				if resp.Response().String() == "panic" {
+					panic("parser")
+				}
+				good = true
+				item <- tegenaria.NewItem(resp, 1)
+				return nil
+			}
+			e := enginetest.NewEngine(w, s)
+			tt.set(w, s, e)
+			enginetest.MustRun(t, e)
+			herr := s.OnlyError(t)
+			var panicked *tegenaria.PanicError
+			if !errors.As(herr, &panicked) || len(herr.Stack) == 0 || herr.Stage != tt.stage {
+				t.Errorf("error %v of stage %s, want a *PanicError with its stack", herr, herr.Stage)
+			}
+			if !good {
+				t.Error("the good page was not parsed")
+			}
+		})
+	}
+}

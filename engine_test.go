@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -701,5 +702,124 @@ func TestErrorsWhoseMethodsPanic(t *testing.T) {
 				t.Errorf("ErrorHandler got %v", herr)
 			}
 		})
+	}
+}
+
+// The wait at the end counted handlers, not queued work. Fails if Ledger.check leaves pending or delayed out of
+// the sum.
+func TestQueuedWorkIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/later", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		began := time.Now()
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if resp.Request.Depth == 0 {
+				req <- enginetest.Send("http://a.test/later", tegenaria.RequestWithNotBefore(began.Add(time.Hour)))
+				req <- enginetest.Send("http://b.test/")
+			}
+			return nil
+		}
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1)))
+		if took := time.Since(began); took != time.Hour || w.Count("http://a.test/later") != 1 {
+			t.Errorf("the run took %s and asked %q", took, w.Urls())
+		}
+	})
+}
+
+// Every run ended 3 s and more after its last work, and waiting was busy. Fails if jobs are settled after a timer;
+// a loop that polls would keep the clock of the bubble from moving.
+func TestEndsWithTheLastWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(2*time.Second, enginetest.Page("/1"))).Page("http://a.test/1", enginetest.After(3*time.Second, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/")
+		slow := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { enginetest.Sleep(4 * time.Second); return nil }}
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(resp, 1)
+			return enginetest.FollowAll(resp, item, req)
+		}
+		began := time.Now()
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(slow)))
+		if took := time.Since(began); took != 9*time.Second {
+			t.Errorf("the run took %s, its work 9 s", took)
+		}
+	})
+}
+
+// A second run saw its seeds as duplicates and kept the first one's counts. Fails if memoryCache.Begin does
+// not reset.
+func TestRunsTwice(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2")).Page("http://a.test/1", enginetest.Page("/")).Page("http://a.test/2", enginetest.Page())
+	e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
+	for i := range 3 {
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Duplicate: 1})
+		if n := w.Count("http://a.test/1"); n != i+1 {
+			t.Errorf("after run %d the page was asked %d times", i+1, n)
+		}
+		if e.Status() != tegenaria.StatusStopped {
+			t.Errorf("status is %s", e.Status())
+		}
+	}
+}
+
+// Spiders were registered in a global map. Fails if findSpider keeps the names in a package variable.
+func TestEnginesShareNothing(t *testing.T) {
+	var running sync.WaitGroup
+	for i := range 8 {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(fmt.Sprint(i))).Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Page())
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"))
+		running.Go(func() {
+			if err := e.Run(t.Context(), "test"); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			if got, want := w.Urls(), []string{"http://a.test/", fmt.Sprintf("http://a.test/%d", i)}; !slices.Equal(got, want) {
+				t.Errorf("engine %d asked %q, want %q", i, got, want)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// Status, counters and ctx.Error were read and written by several goroutines without a lock. Fails under the
+// race detector if, say, Ledger.Counts takes no lock.
+func TestReadWhileItRuns(t *testing.T) {
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
+	for i := range 100 {
+		u := fmt.Sprintf("http://a%d.test/", i)
+		w.Page(u, enginetest.Page("/missing", "/"))
+		s.FeedUrls = append(s.FeedUrls, u)
+	}
+	s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { _ = err.Error() }
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithReadCacheNum(3))
+	errs := e.ErrorChan()
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				st := e.Stats()
+				if st.Discovered != st.Settled+st.Pending+st.Delayed+st.InFlight {
+					t.Errorf("a snapshot breaks the law of conservation: %+v", st)
+				}
+				_, _, _ = e.Status(), e.Idle(), e.Summary().String()
+				_, _ = e.Pause(), e.Resume()
+			}
+		})
+	}
+	stats := enginetest.MustRun(t, e)
+	close(stop)
+	readers.Wait()
+	n := 0
+	for range errs {
+		n++
+	}
+	if n != 100 || stats.Outcomes[tegenaria.Fetched] != 100 {
+		t.Errorf("%d errors, outcomes %v", n, stats.Outcomes)
 	}
 }

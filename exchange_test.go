@@ -3,6 +3,7 @@ package tegenaria_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -412,4 +413,51 @@ func TestThreeKindsOfRequests(t *testing.T) {
 			t.Errorf("%d downloads, %d for robots.txt, %v", stats.RequestDownloaded, stats.RobotsRequests, stats.Outcomes)
 		}
 	})
+}
+
+// Downloads ran one after the other, however many downloaders there were. Fails if runRequests makes the fetch
+// stage a FIFO, or if a downloader serves one request at a time.
+func TestDownloadsRunAtOnce(t *testing.T) {
+	for _, downloaders := range []int{1, 8} {
+		t.Run(fmt.Sprint(downloaders), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld()
+				var refs []string
+				for i := range 20 {
+					refs = append(refs, fmt.Sprintf("/%d", i))
+					w.Page("http://a.test"+refs[i], enginetest.After(100*time.Millisecond, enginetest.Page()))
+				}
+				w.Page("http://a.test/", enginetest.After(100*time.Millisecond, enginetest.Page(refs...)))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- enginetest.Send("http://a.test/", tegenaria.RequestWithDownloader("d"))
+				}
+				s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+					for _, ref := range refs {
+						req <- enginetest.Send("http://a.test"+ref, tegenaria.RequestWithDownloader("d"))
+					}
+					return nil
+				}
+				e := enginetest.NewEngine(w, s)
+				for range downloaders {
+					e.RegisterDownloader("d", w)
+				}
+				began := time.Now()
+				enginetest.MustRun(t, e)
+				// 1 page, then 20 pages, 8 at once as PerSlot says.
+				if took := time.Since(began); took != 400*time.Millisecond || w.Peak != 8 {
+					t.Errorf("21 pages of 100 ms took %s, %d at once", took, w.Peak)
+				}
+				used := 0
+				for _, d := range e.Summary().Downloaders[1:] {
+					if d.Called > 0 {
+						used++
+					}
+				}
+				if used != downloaders {
+					t.Errorf("%d of %d downloaders were used", used, downloaders)
+				}
+			})
+		})
+	}
 }

@@ -654,3 +654,72 @@ func TestUnknownParserEndsTheRun(t *testing.T) {
 		t.Errorf("Run returned %v for a first request", err)
 	}
 }
+
+// A second reader of the error channel stole errors, and one that left blocked the senders; bodies stayed open, a
+// parser's panic was not recovered, statuses were not looked at. Fails if ErrorChan hands out one channel to all,
+// or publish waits.
+func TestErrorChanPerReader(t *testing.T) {
+	w, s := enginetest.NewWorld(), enginetest.NewSpider()
+	const n = 3000
+	for i := range n {
+		s.FeedUrls = append(s.FeedUrls, fmt.Sprintf("http://a.test/%d", i))
+	}
+	e := enginetest.NewEngine(w, s)
+	reader, second, left := e.ErrorChan(), e.ErrorChan(), e.ErrorChan()
+	var readers sync.WaitGroup
+	count := func(ch <-chan error) {
+		seen, missed := 0, int64(0)
+		for err := range ch {
+			var m *tegenaria.MissedErrorsError
+			var refused *tegenaria.StatusError
+			switch {
+			case errors.As(err, &m):
+				missed += m.Count
+			case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+				seen++
+			default:
+				t.Errorf("unexpected error %v", err)
+			}
+		}
+		if int64(seen)+missed != n {
+			t.Errorf("a reader saw %d errors and missed %d, want %d in all", seen, missed, n)
+		}
+	}
+	readers.Go(func() { count(reader) })
+	readers.Go(func() { count(second) })
+	stats := enginetest.MustRun(t, e)
+	readers.Wait()
+	if stats.ErrorCount != n {
+		t.Errorf("ErrorCount is %d", stats.ErrorCount)
+	}
+	// Nobody has read this one: 1,024 errors are there, and how many more there were.
+	if len(left) != 1025 {
+		t.Errorf("a channel that nobody read holds %d errors, want 1,024 and the count of those that were missed", len(left))
+	}
+	count(left)
+}
+
+// A bad URL in StartRequest was a nil pointer, recovered: no handler, no count. Fails if acceptor.refuse settles a
+// refusal that has an error without failedEmission.
+func TestBadSeedReachesErrorHandler(t *testing.T) {
+	for _, bad := range []string{"", "a.test", "http://", "http://[::1", "ftp://a.test/", "http://a.test:x/", "://a"} {
+		t.Run(bad, func(t *testing.T) {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+			s := enginetest.NewSpider(bad, "http://a.test/")
+			s.Parse = enginetest.Nothing
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			herr := s.OnlyError(t)
+			var refused *tegenaria.RequestError
+			if !errors.As(herr, &refused) || refused.URL != bad || refused.Field != "Url" || refused.Remedy == "" {
+				t.Errorf("error %v, want a *RequestError that names the URL and what to do", herr)
+			}
+			if herr.Request == nil || herr.Request.Url != bad || herr.Stage != tegenaria.StageAccept {
+				t.Errorf("the HandleError does not say which request failed where: %+v", herr)
+			}
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1, tegenaria.Fetched: 1})
+			if stats.ErrorCount != 1 {
+				t.Errorf("ErrorCount is %d", stats.ErrorCount)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -643,4 +644,98 @@ func (p *openedPipeline) GetPriority() int { return 1 }
 func (p *openedPipeline) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
 	p.items++
 	return nil
+}
+
+// Idle was true while a datum was on its way from one pool to the next. Fails if items.add does not hold the item's
+// request open.
+func TestNotIdleWhileAnItemIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(resp, 1)
+			return nil
+		}
+		release := make(chan struct{})
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { <-release; return errors.New("bad") }}))
+		s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			w.Page("http://a.test/next", enginetest.Text("x"))
+			if err.Stage == tegenaria.StagePipeline && err.Request.Depth == 0 {
+				req <- enginetest.Send("http://a.test/next")
+			}
+		}
+		if !e.Idle() {
+			t.Error("not idle before the run")
+		}
+		result := make(chan error, 1)
+		go func() { result <- enginetest.Run(t, e) }()
+		synctest.Wait()
+		if st := e.Stats(); e.Idle() || st.Items != 1 || st.InFlight != 1 {
+			t.Errorf("idle %t, stats %+v: an item is in its pipeline", e.Idle(), st)
+		}
+		close(release)
+		if err := <-result; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if w.Count("http://a.test/next") != 1 || !e.Idle() {
+			t.Errorf("asked %q; what ErrorHandler wanted for an item is lost", w.Urls())
+		}
+	})
+}
+
+// There was a goroutine for each datum. Fails if items.add puts in a goroutine of its own.
+func TestGoroutinesDoNotFollowTheItems(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/")
+	const n = 20_000
+	s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		for i := range n {
+			item <- tegenaria.NewItem(resp, i)
+		}
+		return nil
+	}
+	before := runtime.NumGoroutine()
+	var most, seen atomic.Int64
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
+		if seen.Add(1)%100 == 0 {
+			most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+		}
+		return nil
+	}}))
+	if stats := enginetest.MustRun(t, e); stats.ItemScraped != n {
+		t.Errorf("%d items", stats.ItemScraped)
+	}
+	if most.Load() > 150 {
+		t.Errorf("%d goroutines for %d items", most.Load(), n)
+	}
+}
+
+// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if items.pipe returns
+// the pipelines' error to its stage.
+func TestPipelineErrorEndsOneItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const items = 1000
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			for i := range items {
+				item <- tegenaria.NewItem(resp, i)
+			}
+			return nil
+		}
+		good := &enginetest.Collector{Priority: 2}
+		bad := enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
+			if item.Item.(int)%2 == 0 {
+				return errors.New("even")
+			}
+			return nil
+		}}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(good, bad)))
+		if len(good.All()) != items/2 || stats.ItemScraped != items/2 || stats.ItemFailed != items/2 {
+			t.Errorf("%d items passed, stats: %+v", len(good.All()), stats)
+		}
+		if n := len(s.Errors()); n != items/2 {
+			t.Errorf("ErrorHandler was told of %d, want %d", n, items/2)
+		}
+	})
 }

@@ -546,3 +546,31 @@ func TestMethodThatIsNoToken(t *testing.T) {
 		t.Errorf("the server was asked: %v", got)
 	}
 }
+
+// Every POST body was lost: the fingerprint read it and did not rewind. Fails if Request.readBody does not keep
+// what it has read in Body.
+func TestBodiesSurviveTheFingerprint(t *testing.T) {
+	server, log := enginetest.Serve(t, map[string]string{"/": "ok"})
+	for _, tt := range []struct {
+		name string
+		opt  tegenaria.RequestOption
+		want string
+	}{
+		{"bytes", tegenaria.RequestWithBody([]byte("hello")), "hello"},
+		{"reader", tegenaria.RequestWithBodyReader(strings.NewReader("hello")), "hello"},
+		{"map", tegenaria.RequestWithRequestBody(map[string]any{"a": 1}), `{"a":1}`},
+		{"form", tegenaria.RequestWithForm(url.Values{"a": {"1 2"}}), "a=1+2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(log())
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(server+"/", tegenaria.POST, enginetest.Nothing, tt.opt))
+			}
+			enginetest.MustRun(t, enginetest.NewEngine(nil, s))
+			if got := log()[before:]; len(got) != 1 || got[0].Method != "POST" || got[0].Body != tt.want {
+				t.Errorf("the server got %+v, want one POST of %q", got, tt.want)
+			}
+		})
+	}
+}

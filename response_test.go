@@ -353,3 +353,76 @@ func TestResponseValue(t *testing.T) {
 		t.Errorf("outside of a run: %v, %v", err, resp.Value("key"))
 	}
 }
+
+// A status that was not foreseen made the worker panic. Fails if Counters.Response indexes a table of known codes.
+func TestAnyStatusThroughTheEngine(t *testing.T) {
+	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
+	for _, allowed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("allowed=%t", allowed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld()
+				var parsed sync.Map
+				s := enginetest.NewSpider()
+				s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					parsed.Store(resp.Response().Status, true)
+					return nil
+				}
+				var allow []uint64
+				for _, code := range codes {
+					u := fmt.Sprintf("http://a.test/%d", code)
+					w.Page(u, enginetest.Status(code))
+					s.FeedUrls = append(s.FeedUrls, u)
+					if allowed {
+						allow = append(allow, uint64(code))
+					}
+				}
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
+				failed := map[int]*tegenaria.HandleError{}
+				for _, herr := range s.Errors() {
+					failed[herr.Response.Status] = herr
+				}
+				for _, code := range codes {
+					_, ok := parsed.Load(code)
+					if want := allowed || code < 400; ok != want || (failed[code] != nil) == want {
+						t.Errorf("%d: parsed %t, failed with %v", code, ok, failed[code])
+					}
+					if stats.Status[code] != 1 {
+						t.Errorf("%d was counted %d times", code, stats.Status[code])
+					}
+				}
+			})
+		})
+	}
+}
+
+// Responses were recycled after the parser. Fails if settler.release empties the response's Buffer.
+func TestKeptResponsesStay(t *testing.T) {
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
+	var mu sync.Mutex
+	kept := map[string]*tegenaria.Context{}
+	s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		kept[resp.Request.Url] = resp
+		return nil
+	}
+	const n = 200
+	for i := range n {
+		u := fmt.Sprintf("http://a.test/%d", i)
+		w.Page(u, enginetest.Text("body of "+u))
+		s.FeedUrls = append(s.FeedUrls, u)
+	}
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	if len(kept) != n {
+		t.Fatalf("%d responses kept", len(kept))
+	}
+	for u, ctx := range kept {
+		resp := ctx.Response()
+		body, err := io.ReadAll(resp.Reader())
+		if err != nil || string(body) != "body of "+u || resp.String() != "body of "+u || resp.Buffer.String() != "body of "+u ||
+			resp.Status != 200 || resp.URL != u || resp.Request().Url != u || resp.Context() != ctx {
+			t.Fatalf("the response of %s is another one now: %+v, %v", u, resp, err)
+		}
+	}
+}

@@ -467,3 +467,27 @@ func TestVerbsWithReason(t *testing.T) {
 		}
 	}
 }
+
+// A request that ErrorHandler sent again arrived without its URL. Fails if isRetry does not know a retry for what
+// it is: then it is a duplicate.
+func TestRetryFromErrorHandlerKeepsItsURL(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/x", enginetest.InTurn(enginetest.Broken(errors.New("first")), enginetest.Status(500), enginetest.Text("good")))
+	s := enginetest.NewSpider()
+	header := map[string]string{"X": "1"}
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/x", tegenaria.RequestWithRequestHeader(header), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}))
+	}
+	s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(err.Request)
+	}
+	var got *tegenaria.Request
+	s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		got = resp.Request
+		return nil
+	}
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	if got == nil || got.Url != "http://a.test/x" || got.Header["X"] != "1" || got.Meta["k"] != "v" || got.Attempt != 2 || got.Depth != 0 {
+		t.Errorf("the parser got %+v", got)
+	}
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1})
+}

@@ -8,10 +8,13 @@ import (
 	"net/netip"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // Settings see what the options before them have set, and options after them win.
@@ -115,4 +118,66 @@ func ExampleEngineWithSettings() {
 	// Output:
 	// <nil>
 	// 500ms tegenaria.SlotHost
+}
+
+// Options did nothing, or something else; ContentLength was never set. Fails if SetBody leaves ContentLength out,
+// if fetcher.ask does not keep the time, or if EngineWithConcurrency sets another field.
+func TestOptionsDoWhatTheySay(t *testing.T) {
+	t.Run("ContentLength", func(t *testing.T) {
+		body := strings.Repeat("x", 12345)
+		server, _ := enginetest.Serve(t, map[string]string{"/": body})
+		s := enginetest.NewSpider(server + "/")
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if r := resp.Response(); r.ContentLength != len(body) || r.Delay <= 0 {
+				t.Errorf("ContentLength is %d, Delay %v", r.ContentLength, r.Delay)
+			}
+			return nil
+		}
+		if stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s)); stats.Bytes != int64(len(body)) {
+			t.Errorf("Bytes is %d", stats.Bytes)
+		}
+	})
+	t.Run("timeout", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Hang).Page("http://a.test/default", enginetest.Hang)
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/", tegenaria.RequestWithTimeout(3*time.Second))
+				req <- enginetest.Send("http://a.test/default")
+			}
+			began := time.Now()
+			took := map[string]time.Duration{}
+			var mu sync.Mutex
+			s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
+				mu.Lock()
+				defer mu.Unlock()
+				var timeout *tegenaria.TimeoutError
+				if !errors.As(err, &timeout) || err.Response != nil {
+					t.Errorf("error %v, want a *TimeoutError without a response", err)
+				}
+				took[err.Request.Url] = time.Since(began)
+			}
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			if took["http://a.test/"] != 3*time.Second || took["http://a.test/default"] != time.Minute {
+				t.Errorf("timeouts after %v, want 3 s and 1 min", took)
+			}
+		})
+	})
+	t.Run("concurrency", func(t *testing.T) {
+		for _, n := range []int{1, 3, 10} {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := enginetest.NewWorld(), enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
+				for i := range 30 {
+					u := fmt.Sprintf("http://a%d.test/", i)
+					w.Page(u, enginetest.After(time.Second, enginetest.Text("x")))
+					s.FeedUrls = append(s.FeedUrls, u)
+				}
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(n)))
+				if w.Peak != n {
+					t.Errorf("at most %d downloads ran at once, want %d", w.Peak, n)
+				}
+			})
+		}
+	})
 }

@@ -280,3 +280,52 @@ func TestParsers(t *testing.T) {
 		t.Errorf("asked %q, stats %+v", w.Urls(), stats)
 	}
 }
+
+type methods struct{ called *sync.Map }
+
+func (m methods) value(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	m.called.Store(resp.Request.Url, true)
+	return nil
+}
+
+func (m *methods) pointer(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	return m.value(resp, item, req)
+}
+
+// Parsers were found by the name of a method: closures and plain functions failed. Fails if reader.parserOf takes names
+// alone.
+func TestAnyFuncIsAParser(t *testing.T) {
+	called := &sync.Map{}
+	m := &methods{called}
+	closure := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		called.Store(resp.Request.Url, true)
+		return nil
+	}
+	parsers := map[string]tegenaria.Parser{
+		"http://a.test/closure": closure, "http://a.test/value": m.value, "http://a.test/pointer": m.pointer,
+		"http://a.test/expression": func(r *tegenaria.Context, i chan<- *tegenaria.ItemMeta, q chan<- *tegenaria.Context) error {
+			return (*methods).pointer(m, r, i, q)
+		},
+		"http://a.test/parsers": tegenaria.Parsers(enginetest.Nothing, closure),
+		"http://a.test/nil":     nil,
+	}
+	w, s := enginetest.NewWorld(), enginetest.NewSpider()
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { // nil stands for this one alone
+		if ctx.Request.Url == "http://a.test/nil" {
+			called.Store(ctx.Request.Url, true)
+		}
+		return nil
+	})
+	s.Start = func(req chan<- *tegenaria.Context) {
+		for u, p := range parsers {
+			w.Page(u, enginetest.Text("x"))
+			req <- tegenaria.NewContext(tegenaria.NewRequest(u, tegenaria.GET, p))
+		}
+	}
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	for u := range parsers {
+		if _, ok := called.Load(u); !ok {
+			t.Errorf("the parser of %s was not called", u)
+		}
+	}
+}

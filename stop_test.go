@@ -753,3 +753,40 @@ func TestStoppingIsLoggedBeforeTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// After a stop nobody received requests: a parser with more than 1,024 of them never returned, and a server
+// that hung hung the stop. Fails if requestChannel.receive returns once the crawl is refusing, or if crawl.supervise does
+// not cancel the work when the grace is over.
+func TestStopReceivesAndCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/hang", enginetest.Hang)
+		s := enginetest.NewSpider("http://a.test/", "http://a.test/hang")
+		stopping := make(chan struct{})
+		sent := 0
+		s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			<-stopping
+			enginetest.Sleep(time.Second)
+			for i := range 10_000 {
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
+				sent++
+			}
+			return nil
+		}
+		e := enginetest.NewEngine(w, s)
+		result := make(chan error, 1)
+		go func() { result <- enginetest.Run(t, e) }()
+		synctest.Wait()
+		close(stopping)
+		began := time.Now()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("Stop took %s, the grace is 20 s", took)
+		}
+		enginetest.WantStopped(t, <-result, "stopped")
+		if stats := e.Stats(); sent != 10_000 || stats.Pending != 10_001 {
+			t.Errorf("sent %d requests, stats %+v; want 10,001 pending", sent, stats)
+		}
+	})
+}

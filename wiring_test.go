@@ -12,8 +12,11 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -440,3 +443,43 @@ func TestTLSConfigMistakes(t *testing.T) {
 		})
 	}
 }
+
+// Mistakes of configuration panicked, and a run had neither a context nor an error. Fails if wire lets a panic
+// through, or Run ignores ctx.
+func TestMistakesAreErrors(t *testing.T) {
+	procs := runtime.GOMAXPROCS(0)
+	var run *tegenaria.RunError
+	if err := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(enginetest.Quiet())).Execute("nobody"); !errors.As(err, &run) || run.Op != "wiring" {
+		t.Errorf("Execute of an unknown spider: %v", err)
+	}
+	e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithMiddlewares(&panicking{}))
+	if err := e.Run(t.Context(), "test"); !errors.As(err, &run) || run.Op != "wiring" {
+		t.Errorf("Run with a part whose GetPriority panics: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Hang), enginetest.NewSpider("http://a.test/"))
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		began := time.Now()
+		if err := e.Run(ctx, "test"); !errors.Is(err, cause) || time.Since(began) != time.Second {
+			t.Errorf("Run returned %v after %s", err, time.Since(began))
+		}
+	})
+	if runtime.GOMAXPROCS(0) != procs {
+		t.Error("GOMAXPROCS was changed")
+	}
+	for _, method := range []string{"Execute", "Run"} {
+		m, ok := reflect.TypeFor[*tegenaria.SpiderEngine]().MethodByName(method)
+		if !ok || m.Type.NumOut() != 1 || m.Type.Out(0) != reflect.TypeFor[error]() {
+			t.Errorf("%s does not return an error", method)
+		}
+	}
+}
+
+// panicking is a middleware that panics before any request: as it is sorted, with another one.
+type panicking struct{ enginetest.Hooks }
+
+func (*panicking) GetPriority() int { panic("priority") }
+
+func (*panicking) SeesInternal() bool { panic("internal") }

@@ -322,3 +322,99 @@ func TestSameDeadlineTwice(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// Payloads were not marked after an error, a cancellation or a failure of the sink, and a cancelled run returned nil though
+// payloads were left. Fails when a receiver stops to receive before its input is closed, when finish settles only what was
+// dropped, or when result does not add the context's cause.
+func TestEveryEndMarksAllPayloads(t *testing.T) {
+	boom := errors.New("boom")
+	ends := map[string]func(f *flow, cancel func()) stage.ProcessorFunc[*parcel]{
+		"error": func(*flow, func()) stage.ProcessorFunc[*parcel] {
+			return func(_ context.Context, p *parcel) (*parcel, error) {
+				if p.id == 20 {
+					return nil, boom
+				}
+				return p, nil
+			}
+		},
+		"cancel": func(_ *flow, cancel func()) stage.ProcessorFunc[*parcel] {
+			return func(_ context.Context, p *parcel) (*parcel, error) {
+				if p.id == 20 {
+					cancel()
+				}
+				return p, nil
+			}
+		},
+		"sink": func(f *flow, _ func()) stage.ProcessorFunc[*parcel] {
+			f.consume = func(_ context.Context, p *parcel) error {
+				if p.id == 20 {
+					return boom
+				}
+				return nil
+			}
+			return pass
+		},
+		"source": func(f *flow, _ func()) stage.ProcessorFunc[*parcel] {
+			f.n, f.err = 20, boom
+			return pass
+		},
+	}
+	for end, build := range ends {
+		for kind := range runners(process(pass)) {
+			t.Run(end+"/"+kind, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				f := &flow{n: 50}
+				middle := runners(build(f, cancel))[kind]
+				p := stage.New(runners(process(pass))[kind], middle, runners(process(pass))[kind])
+				if err := p.Process(ctx, f, f); err == nil || end == "cancel" && err != context.Canceled {
+					t.Errorf("error %v", err)
+				}
+				if f.produced < 20 {
+					t.Errorf("only %d payloads left the source", f.produced)
+				}
+				f.each(t, f.produced)
+			})
+		}
+	}
+}
+
+// A select between the input and the context could process a payload after the cancellation.
+// Fails when a worker looks at the context only in a select with its input.
+func TestNothingIsProcessedAfterTheCancellation(t *testing.T) {
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		consumed := make(chan int, 100)
+		processed := 0
+		last := process(func(_ context.Context, p *parcel) (*parcel, error) {
+			processed++
+			if p.id == 5 {
+				for <-consumed != 4 { // the sink has nothing to do
+				}
+				cancel()
+			}
+			return p, nil
+		})
+		f := &flow{n: 100, consume: func(_ context.Context, p *parcel) error {
+			consumed <- p.id
+			return nil
+		}}
+		if err := stage.New(stage.FixedWorkerPool(process(pass), 3), stage.FIFO(inOrder(last))).Process(ctx, f, f); err != context.Canceled {
+			t.Fatalf("error %v", err)
+		}
+		if processed != 6 || len(f.arrived) != 5 {
+			t.Fatalf("%d payloads processed and %d consumed, want 6 and 5", processed, len(f.arrived))
+		}
+		f.each(t, -1)
+	}
+}
+
+// inOrder numbers payloads anew, as a pool before may have mixed them.
+func inOrder(next stage.Processor[*parcel]) stage.Processor[*parcel] {
+	n := 0
+	return process(func(ctx context.Context, p *parcel) (*parcel, error) {
+		p.id = n
+		n++
+		return next.Process(ctx, p)
+	})
+}

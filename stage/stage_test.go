@@ -424,3 +424,35 @@ func TestRunnersOfTheUser(t *testing.T) {
 		stage.FIFO(process(pass)).Run(t.Context(), stage.Params[*parcel]{})
 	})
 }
+
+// Errors beyond the room of the error channel were lost.
+// Fails when fail keeps the first error only, or puts errors into a channel that can be full.
+func TestNoErrorIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 50
+		together := make(chan struct{})
+		failing := process(func(_ context.Context, p *parcel) (*parcel, error) {
+			<-together
+			return nil, fmt.Errorf("payload %d", p.id)
+		})
+		f := &flow{n: workers}
+		done := make(chan error)
+		go func() { done <- stage.New(stage.FixedWorkerPool(failing, workers)).Process(t.Context(), f, f) }()
+		synctest.Wait()
+		close(together)
+		joined, ok := (<-done).(interface{ Unwrap() []error })
+		if !ok {
+			t.Fatal("the error is not joined of several")
+		}
+		texts := make(map[string]bool)
+		for _, err := range joined.Unwrap() {
+			texts[err.Error()] = true
+		}
+		for i := range workers {
+			if !texts[fmt.Sprintf("stage 0: payload %d", i)] {
+				t.Errorf("the error of payload %d is lost", i)
+			}
+		}
+		f.each(t, workers)
+	})
+}

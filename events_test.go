@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -441,6 +442,62 @@ func TestEventThatDoesNotReturn(t *testing.T) {
 		}
 		if took := time.Since(began); took != 5*time.Second { // the grace, and a second for what is being told
 			t.Errorf("the crawl ended after %s", took)
+		}
+	})
+}
+
+// There was a goroutine for each event and a timer for each turn of a loop. Fails if reporter.event starts a goroutine.
+func TestEventsRunInTheCaller(t *testing.T) {
+	w := enginetest.NewWorld()
+	var refs []string
+	for i := range 500 {
+		refs = append(refs, fmt.Sprintf("/%d", i))
+	}
+	w.Page("http://a.test/", enginetest.Page(refs...))
+	before := runtime.NumGoroutine()
+	var most atomic.Int64
+	note := func() {
+		if n := int64(runtime.NumGoroutine() - before); n > most.Load() {
+			most.Store(n)
+		}
+	}
+	e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithSchedulerNum(1),
+		tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithEvents(tegenaria.Events{
+			RequestAccepted: func(*tegenaria.Request) { note(); runtime.Gosched() },
+			RequestStarted:  func(*tegenaria.Request) { note(); runtime.Gosched() },
+			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { note(); runtime.Gosched() },
+		}))
+	enginetest.MustRun(t, e)
+	if most.Load() > 100 {
+		t.Errorf("%d goroutines", most.Load())
+	}
+}
+
+// One event hook that failed hung all workers 16 events later. Fails if reporter.event does not recover.
+func TestFailingEventsDoNotStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		var refs []string
+		for i := range 100 {
+			refs = append(refs, fmt.Sprintf("/%d", i))
+			w.Page("http://a.test"+refs[i], enginetest.Page("/", "/1"))
+		}
+		w.Page("http://a.test/", enginetest.Page(refs...))
+		var called atomic.Int64
+		boom := func() { called.Add(1); panic("hook") }
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/", "http://a.test/404"), tegenaria.EngineWithEvents(tegenaria.Events{
+			Started:         func(tegenaria.SpiderInterface) { boom() },
+			Closed:          func(string) { boom() },
+			RequestAccepted: func(*tegenaria.Request) { boom() },
+			RequestStarted:  func(*tegenaria.Request) { boom() },
+			Downloaded:      func(*tegenaria.Request, *tegenaria.Response) { boom() },
+			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { boom() },
+			Error:           func(*tegenaria.HandleError) { boom() },
+		}))
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 101, tegenaria.Duplicate: 200, tegenaria.Failed: 1})
+		if called.Load() < 500 {
+			t.Errorf("the hooks were called %d times", called.Load())
 		}
 	})
 }
