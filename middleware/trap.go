@@ -272,7 +272,7 @@ func (m *TrapGuard) begin(h *trapHost) *study {
 		idle.study = nil
 		m.studies--
 	}
-	h.study = &study{credit: creditMost}
+	h.study = &study{begun: h.answers, credit: creditMost}
 	m.studies++
 	m.studied.Store(true)
 	return h.study
@@ -314,24 +314,33 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	m.mu.Lock()
 	h := m.host(host)
 	h.answers++
-	answers := h.answers
+	answers, soft404 := h.answers, h.soft404
 	learnt := h.study
 	if learnt == nil && answers > m.options.Patience/2 {
 		learnt = m.begin(h)
 	}
 	m.mu.Unlock()
-	if learnt != nil && (answers%4 == 0 || learnt.alarmed()) {
+	if learnt != nil && learnt.looksAt(answers) {
 		u := lookAt(m.seed, host, path, query)
 		learnt.judge(m.seed, &u, ctx.Request.Depth, body)
 	}
-	if answers <= m.options.Budget/4 {
+	const share = 8 // one of so many pages is counted
+	counts := answers%share == 0
+	if answers <= m.options.Budget/4 || !counts && !soft404 {
 		return nil
 	}
-	key := bodyKey(m.seed, body, path)
+	key, n := bodyKey(m.seed, body, path), 0
 	m.mu.Lock()
-	n := m.host(host).bodies.add(key)
+	h = m.host(host)
+	if counts {
+		n = h.bodies.add(key)
+	} else {
+		n = h.bodies.count(key)
+	}
+	isSoft404 := n*share > m.options.Budget
+	h.soft404 = h.soft404 || isSoft404
 	m.mu.Unlock()
-	if n > m.options.Budget {
+	if isSoft404 {
 		return m.cut(host, trapSoft404)
 	}
 	return nil

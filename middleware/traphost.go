@@ -14,7 +14,8 @@ type trapHost struct {
 	variants int // those of them whose page had come before
 	answers  int // with status 200 and HTML
 	dates    heavy
-	bodies   heavy
+	bodies   heavy       // of a share of the answers
+	soft404  bool        // one of them is a soft 404
 	patterns []counted   // as heavy, but of more patterns; nil if not needed
 	pages    *pageFilter // that came with a session id; nil while there are few
 	study    *study      // nil before the host has given many pages
@@ -35,6 +36,16 @@ type heavy [8]counted
 
 // add counts a key and returns its count.
 func (h *heavy) add(key uint64) int { return addHeavy(h[:], key) }
+
+// count returns the count of a key.
+func (h *heavy) count(key uint64) int {
+	for _, c := range h {
+		if c.key == key {
+			return c.n
+		}
+	}
+	return 0
+}
 
 func addHeavy(counts []counted, key uint64) int {
 	free := -1

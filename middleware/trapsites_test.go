@@ -352,7 +352,7 @@ func TestTrapSites(t *testing.T) {
 				}
 			}
 		}},
-		{"sorted table", 200, 3000, func(p *trapWriter) {
+		{"sorted table", 200, 4000, func(p *trapWriter) {
 			if p.segment(0) == "item" {
 				n := asNumber(p.segment(1))
 				p.real(n)

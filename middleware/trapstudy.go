@@ -11,8 +11,9 @@ import (
 // site is not taken for a trap.
 type study struct {
 	mu     sync.Mutex // guards the fields below
-	judged int
-	alarm  bool       // something may be a trap
+	begun  int        // answers of the host when it began
+	judged int        // pages
+	sign   int        // the latest page that was a sign of a trap, by the number of those judged; 0: none was
 	credit int        // URLs that are asked for though they are of a kind that brings nothing new
 	common wordCounts // of the host's pages
 	pages  recent     // what pages said
@@ -57,7 +58,8 @@ const (
 	creditMost   = 100
 	deep         = 250 // links from a seed: so far down a page must have text of its own
 	spreadIsWide = 8   // rests: of a single one the parameter may count what there is, as in ?product_id=17
-	alarming     = 16  // pages of a kind or of a parameter: from now on every page is looked at
+	alarming     = 16  // pages of a kind or of a parameter: a sign of a trap
+	calm         = 256 // pages without a sign: it is none
 	mildly       = 10  // so many times as many pages must say nothing new where numbers tell the URLs apart
 	manyLinks    = 512 // links that show whether pages link to the same URLs
 	seldom       = 64  // of so many URLs at least one is linked to twice, unless the links are made up
@@ -197,14 +199,26 @@ func (s *study) judge(seed maphash.Seed, u *trapURL, depth int, body []byte) {
 	for i := range u.parts {
 		s.compare(u, &u.parts[i], uint32(said>>32), uint32(words>>32), leads)
 	}
-	s.alarm = s.alarm || k.stale >= alarming
+	if k.stale >= alarming {
+		s.sign = s.judged
+	}
 }
 
-// alarmed reports whether something may be a trap, so that every page is looked at.
-func (s *study) alarmed() bool {
+// looksAt reports whether the page of an answer is to be judged, which takes longer than all else that a page costs. If there was a sign
+// of a trap, each is; otherwise an eighth of the first ones, and then a few in a row now and then: pages that differ in a parameter
+// come one after the other.
+func (s *study) looksAt(answer int) bool {
+	const first, every, period, row = 1024, 8, 2048, 32
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.alarm
+	n := answer - s.begun
+	switch {
+	case s.sign > 0 && s.judged-s.sign < calm:
+		return true
+	case n < first:
+		return n%every == 0
+	}
+	return n%period < row
 }
 
 // learn counts a page of the kind. A page that is new makes up for a quarter of those that were not; among URLs made up
@@ -286,7 +300,9 @@ func (s *study) compare(u *trapURL, part *urlPart, page, words uint32, leads boo
 		p.spread++
 	case p.spread >= spreadIsWide:
 		p.same++
-		s.alarm = s.alarm || p.same >= alarming
+		if p.same >= alarming {
+			s.sign = s.judged
+		}
 	}
 	r.page, r.words = page, words
 	if p.same+p.different >= 4096 {
