@@ -29,13 +29,14 @@ type Contestant struct {
 
 // The names that the scenarios use.
 const (
+	OursStandard = "ours-standard"
 	OursSimplest = "ours-simplest"
 	OursTyped    = "ours-typed"
 	OursChannels = "ours-channels"
 	OursLinks    = "ours-links"
 	OursAttrs    = "ours-attrs"
 	OursDurable  = "ours-durable"
-	OursStandard = "ours-standard"
+	OursLong     = "ours-long"
 	OursMemory   = "ours-memory"
 	RawTokenizer = "raw-tokenizer"
 	RawGoquery   = "raw-goquery"
@@ -50,13 +51,14 @@ const (
 
 // All are the contestants.
 var All = []Contestant{
+	{Name: OursStandard, Module: ".", Pkg: "./ours/standard", Groups: []string{"go", "ours"}},
 	{Name: OursSimplest, Module: ".", Pkg: "./ours/simplest", Groups: []string{"go", "ours"}},
 	{Name: OursTyped, Module: ".", Pkg: "./ours/typed", Groups: []string{"go", "ours"}},
 	{Name: OursChannels, Module: ".", Pkg: "./ours/channels", Groups: []string{"go", "ours"}},
 	{Name: OursLinks, Module: ".", Pkg: "./ours/links", Groups: []string{"go", "ours"}},
 	{Name: OursAttrs, Module: ".", Pkg: "./ours/attrs", Groups: []string{"go", "ours"}},
 	{Name: OursDurable, Module: ".", Pkg: "./ours/durable", Groups: []string{"go", "ours"}, Durable: true},
-	{Name: OursStandard, Module: ".", Pkg: "./ours/standard", Groups: []string{"go", "ours"}, Durable: true},
+	{Name: OursLong, Module: ".", Pkg: "./ours/long", Groups: []string{"go", "ours"}, Durable: true},
 	{Name: OursMemory, Module: ".", Pkg: "./ours/memory", Groups: []string{"go", "ours"}},
 	{Name: RawSame, Module: ".", Pkg: "./raw/same", Groups: []string{"go", "raw"}},
 	{Name: RawTokenizer, Module: ".", Pkg: "./raw/tokenizer", Groups: []string{"go", "raw"}},

@@ -61,6 +61,9 @@ func moreMallocs(ours, theirs *row) float64 { return ours.mallocs() - theirs.mal
 func peak(_ *table, r *row) float64 { return r.peak() }
 
 var (
+	standardToColly = [2]string{contestant.OursStandard, contestant.CollyAsync}
+	standardToRaw   = [2]string{contestant.OursStandard, contestant.RawTokenizer}
+
 	toColly = [2]string{contestant.OursSimplest, contestant.CollyAsync}
 	toRaw   = [2]string{contestant.OursSimplest, contestant.RawTokenizer}
 	toSame  = [2]string{contestant.OursTyped, contestant.RawSame} // both write items without syncing them
@@ -68,14 +71,16 @@ var (
 
 // goals are those that the project has set itself.
 var goals = []goal{
-	{"a", "CPU to colly's", 0.10, "×", false, compare(timesCPU, [2]string{"a", "a"}, toColly)},
-	{"a", "CPU to raw-tokenizer's", 0.70, "×", false, compare(timesCPU, [2]string{"a", "a"}, toRaw)},
+	{"a", "CPU of ours-standard to colly's", 0.115, "×", false, compare(timesCPU, [2]string{"a", "a"}, standardToColly)},
+	{"a", "CPU of ours-standard to raw-tokenizer's", 0.66, "×", false, compare(timesCPU, [2]string{"a", "a"}, standardToRaw)},
+	{"a", "CPU to colly's", 0.105, "×", false, compare(timesCPU, [2]string{"a", "a"}, toColly)},
+	{"a", "CPU to raw-tokenizer's", 0.60, "×", false, compare(timesCPU, [2]string{"a", "a"}, toRaw)},
 	{"a", "peak RSS", 32, "MiB", false, value("a", contestant.OursSimplest, peak)},
-	{"a", "the engine's own CPU per page: ours-typed less raw-same", 8, "µs", false, compare(moreCPU, [2]string{"a", "a"}, toSame)},
+	{"a", "the engine's own CPU per page: ours-typed less raw-same", 15, "µs", false, compare(moreCPU, [2]string{"a", "a"}, toSame)},
 	{"a", "the engine's own allocations per page: ours-typed less raw-same", 40, "", false,
 		compare(moreMallocs, [2]string{"a", "a"}, toSame)},
-	{"b", "CPU to colly's", 0.12, "×", false, compare(timesCPU, [2]string{"b", "b"}, toColly)},
-	{"b", "CPU to raw-tokenizer's", 0.85, "×", false, compare(timesCPU, [2]string{"b", "b"}, toRaw)},
+	{"b", "CPU to colly's", 0.16, "×", false, compare(timesCPU, [2]string{"b", "b"}, toColly)},
+	{"b", "CPU to raw-tokenizer's", 1.10, "×", false, compare(timesCPU, [2]string{"b", "b"}, toRaw)},
 	{"b", "the engine's own CPU per page: ours-typed less raw-same", 8, "µs", false, compare(moreCPU, [2]string{"b", "b"}, toSame)},
 	{"b", "the engine's own allocations per page: ours-typed less raw-same", 40, "", false,
 		compare(moreMallocs, [2]string{"b", "b"}, toSame)},
@@ -84,7 +89,8 @@ var goals = []goal{
 		compare(timesCPU, [2]string{"a", "a"}, [2]string{contestant.OursLinks, contestant.OursSimplest})},
 	{"l", "CPU of ours-links to ours-simplest", 1.15, "×", false,
 		compare(timesCPU, [2]string{"l", "l"}, [2]string{contestant.OursLinks, contestant.OursSimplest})},
-	{"a", "CPU of ours-channels to ours-simplest", 1.25, "×", false,
+	{"t", "CPU to raw-same's", 1.12, "×", false, compare(timesCPU, [2]string{"t", "t"}, [2]string{contestant.OursSimplest, contestant.RawSame})},
+	{"a", "CPU of ours-channels to ours-simplest", 1.15, "×", false,
 		compare(timesCPU, [2]string{"a", "a"}, [2]string{contestant.OursChannels, contestant.OursSimplest})},
 	{"l", "CPU of ours-channels to ours-simplest", 1.25, "×", false,
 		compare(timesCPU, [2]string{"l", "l"}, [2]string{contestant.OursChannels, contestant.OursSimplest})},
@@ -100,8 +106,8 @@ var goals = []goal{
 	{"e", "wall", 20, "ms", false, value("e", contestant.OursSimplest, func(_ *table, r *row) float64 { return r.wall() * 1000 })},
 	{"m", "pages/s with GOMAXPROCS 2 to 1", 1.7, "×", true, compare(func(two, one *row) float64 { return one.clocked() / two.clocked() },
 		[2]string{"m", "m"}, [2]string{memoryLabel(2), memoryLabel(1)})},
-	{"h", "CPU of ours-standard to ours in scenario a", 1.5, "×", false,
-		compare(timesCPU, [2]string{"h", "a"}, [2]string{contestant.OursStandard, contestant.OursSimplest})},
+	{"h", "CPU of ours-long to ours in scenario a", 1.5, "×", false,
+		compare(timesCPU, [2]string{"h", "a"}, [2]string{contestant.OursLong, contestant.OursSimplest})},
 }
 
 // goalTable is what became of the goals whose scenarios ran, in Markdown; "" if none did.

@@ -40,7 +40,7 @@ const (
 const fewest = 100
 
 var (
-	ourForms = []string{contestant.OursSimplest, contestant.OursTyped, contestant.OursChannels, contestant.OursDurable}
+	ourForms = []string{contestant.OursStandard, contestant.OursSimplest, contestant.OursTyped, contestant.OursChannels, contestant.OursDurable}
 	wayForms = []string{contestant.OursLinks, contestant.OursAttrs} // other ways to follow links
 	rawForms = []string{contestant.RawSame, contestant.RawTokenizer, contestant.RawGoquery}
 
@@ -57,32 +57,32 @@ func join(lists ...[]string) (all []string) {
 
 var scenarios = []scenario{
 	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
-		who: join(ourForms, []string{contestant.OursStandard}, wayForms, rawForms, peersAndQueue)},
+		who: join(ourForms, []string{contestant.OursLong}, wayForms, rawForms, peersAndQueue)},
 	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
 		who: join(ourForms, rawForms, peers)},
 	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
-		who: join([]string{contestant.OursSimplest, contestant.OursChannels}, wayForms, rawForms, peers)},
+		who: join([]string{contestant.OursStandard, contestant.OursSimplest, contestant.OursChannels}, wayForms, rawForms, peers)},
 	{name: "r", title: "pages of 20 KB, real markup, links in five spellings",
 		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Markup: true}, concurrency: 16,
-		who: join(ourForms[:3], wayForms, rawForms, peers)},
+		who: join(ourForms[:4], wayForms, rawForms, peers)},
 	{name: "c", title: "pages of 20 KB, 50 ms latency, 128 at once",
 		plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Latency: 50 * time.Millisecond}, concurrency: 128,
-		who: join([]string{contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer, contestant.RawGoquery}, peers)},
+		who: join([]string{contestant.OursStandard, contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer, contestant.RawGoquery}, peers)},
 	{name: "d", title: "50 new links on every page", kind: growing, plan: site.Plan{FanOut: 50}, concurrency: 16,
-		who: join([]string{contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer}, peersAndQueue)},
+		who: join([]string{contestant.OursStandard, contestant.OursSimplest, contestant.OursDurable, contestant.RawTokenizer}, peersAndQueue)},
 	{name: "e", title: "pages, start to exit", plan: site.Plan{Pages: 10, Bytes: 20_000, Links: 34}, concurrency: 16, more: 2,
 		who: join(ourForms, rawForms, peersAndQueue)},
 	{name: "q", title: "pages with queries, some linked with permuted parameters",
 		plan: site.Plan{Pages: 2_000, Bytes: 2_000, Links: 13, Queries: true}, concurrency: 16,
 		who: join(ourForms, []string{contestant.RawTokenizer}, peersAndQueue)},
 	{name: "g", title: "pages of 20 KB, gzip", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Gzip: true}, concurrency: 16,
-		who: join([]string{contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer}, peers)},
+		who: join([]string{contestant.OursStandard, contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer}, peers)},
 	{name: "t", title: "pages of 20 KB, TLS and HTTP/2", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34},
 		concurrency: 16, tls: true,
-		who: []string{contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer, contestant.CollyAsync, contestant.Geziyor}},
+		who: []string{contestant.OursStandard, contestant.OursSimplest, contestant.RawSame, contestant.RawTokenizer, contestant.CollyAsync, contestant.Geziyor}},
 	{name: "h", title: "pages of 20 KB on 1,000 hosts",
 		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Hosts: 1_000}, concurrency: 16,
-		who: []string{contestant.OursSimplest, contestant.OursStandard, contestant.RawSame, contestant.RawTokenizer}},
+		who: []string{contestant.OursStandard, contestant.OursSimplest, contestant.OursLong, contestant.RawSame, contestant.RawTokenizer}},
 	{name: "m", title: "pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
 		plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16, more: 2, who: []string{contestant.OursMemory}},
 }

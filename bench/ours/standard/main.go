@@ -1,7 +1,6 @@
 //go:build unix
 
-// Command standard is our contestant with all that a long crawl of many hosts has: the standard middlewares, a durable
-// job and a feed.
+// Command standard is our contestant as the README shows a program: a loop over items of one type, and the standard middlewares.
 package main
 
 import (
@@ -11,8 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/bench/job"
 	"github.com/tegenaria/tegenaria/bench/ours"
-	"github.com/tegenaria/tegenaria/cache/disk"
-	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/bench/site"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -23,14 +21,17 @@ func run(j job.Job) (err error) {
 	if err != nil {
 		return err
 	}
-	cache, err := disk.Open(j.Dir)
+	items, err := j.Items()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cache.Close()) }()
-	engine := tegenaria.NewSpiderEngine(append(options, tegenaria.EngineWithCache(cache))...)
-	engine.RegisterSpiders(ours.Spider(j))
-	engine.RegisterDownloadMiddlewares(middleware.Standard()...)
-	engine.RegisterPipelines(feed.JSONL(j.Out))
-	return engine.Run(context.Background(), "race")
+	defer func() { err = errors.Join(err, items.Close()) }()
+	options = append(options, tegenaria.EngineWithMiddlewares(middleware.Standard()...))
+	for it, err := range tegenaria.Crawl[site.Item](context.Background(), ours.Spider(j), options...) {
+		if err != nil {
+			return err
+		}
+		items.Add(it)
+	}
+	return nil
 }
