@@ -256,14 +256,15 @@ func (s *server) resumeStoppedEverywhere(ctx context.Context) error {
 		}
 		return err
 	}
-	err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) error { return ask(ctx, conn) })
-	if err != nil {
-		return err
-	}
 	for _, p := range s.peers {
 		if p != nil && p.briefly(ctx, func(ctx context.Context) error { return p.with(ctx, "opening", ask) }) != nil {
 			alive = true // nobody can say that it is not
 		}
+	}
+	// This server is asked last: a process that works on another one may have had the job go on just now, here too.
+	err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) error { return ask(ctx, conn) })
+	if err != nil {
+		return err
 	}
 	if alive {
 		if stopped != "" && s.ownServer > 0 {
