@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // result is what --result writes.
@@ -78,28 +79,10 @@ func (r *result) write(err error) error {
 	if err := encoder.Encode(content); err != nil {
 		return fmt.Errorf("--result: %w", err)
 	}
-	if err := writeWhole(r.path, text.Bytes()); err != nil {
+	if err := outfile.Replace(r.path, text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("--result: %w", err)
 	}
 	return nil
-}
-
-// writeWhole writes a file in one step: others see the old one, or all of the new one.
-func writeWhole(path string, text []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
 
 // history is what is kept of the last run of a spider, for rules that ask for it.
@@ -148,7 +131,7 @@ func (h *history) keep(s tegenaria.Stats) error {
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o755); err != nil {
 		return err
 	}
-	return writeWhole(h.path, append(text, '\n'))
+	return outfile.Replace(h.path, append(text, '\n'), 0o644)
 }
 
 // mostFileName bounds a name of a file, in bytes: with an ending it is one that every file system takes.

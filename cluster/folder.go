@@ -16,6 +16,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/filelock"
 	"github.com/tegenaria/tegenaria/internal/flightnotes"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // folder is the Options.Dir of a worker. It belongs to one process at a time, which is proved by a lock. The processes
@@ -202,9 +203,5 @@ func replace(file *os.File, path string, err error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return outfile.SyncFolder(filepath.Dir(path))
 }

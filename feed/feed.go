@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/feed/internal/filename"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 	"github.com/tegenaria/tegenaria/internal/staging"
 
 	"github.com/tegenaria/tegenaria"
@@ -359,7 +360,7 @@ func (f *Feed) openSpool() (staging.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return systemFile{file}, nil
+	return systemFile{outfile.File{File: file}}, nil
 }
 
 func (f *Feed) openStream() error {

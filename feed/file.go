@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // FS is where a feed keeps its file. It is small, so that a test can provide one that simulates a power cut. The default is the
@@ -43,12 +45,12 @@ type File interface {
 // SystemFS returns the operating system's file system.
 func SystemFS() FS { return systemFS{} }
 
-type systemFS struct{}
+type systemFS struct{ outfile.Disk }
 
 func (systemFS) Open(name string) (File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err == nil {
-		return systemFile{file}, nil
+		return systemFile{outfile.File{File: file}}, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -57,38 +59,11 @@ func (systemFS) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
+	if err := outfile.SyncFolder(filepath.Dir(name)); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return systemFile{file}, nil
+	return systemFile{outfile.File{File: file}}, nil
 }
-
-func (systemFS) Remove(name string) error {
-	if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-func (systemFS) Rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	if err := syncDir(filepath.Dir(to)); err != nil || filepath.Dir(from) == filepath.Dir(to) {
-		return err
-	}
-	return syncDir(filepath.Dir(from))
-}
-
-func (systemFS) Exists(name string) (bool, error) {
-	_, err := os.Stat(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (systemFS) MakeFolder(name string) error { return os.MkdirAll(name, 0o777) }
 
 // claim claims a file for this process, if its file system can.
 func claim(file File) error {
@@ -98,23 +73,7 @@ func claim(file File) error {
 	return nil
 }
 
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-type systemFile struct{ *os.File }
-
-func (f systemFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
+type systemFile struct{ outfile.File }
 
 // isStream reports whether a name is something that cannot be cut: a pipe, a terminal, a device.
 func isStream(name string) bool {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // folder is Options.Dir.
@@ -120,19 +121,11 @@ func (f *folder) sync() error {
 	f.dirty = make(map[string]bool)
 	f.mu.Unlock()
 	for dir := range dirty {
-		if err := syncDir(dir); err != nil {
+		if err := outfile.SyncFolder(dir); err != nil {
 			return &StoreError{Path: dir, Err: err}
 		}
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // entry is what the index has of a URL.

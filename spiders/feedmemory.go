@@ -9,10 +9,10 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 	"github.com/tegenaria/tegenaria/records"
 )
 
@@ -228,31 +228,10 @@ func (s *Feed) Close(context.Context, string) error {
 	text, err := json.Marshal(m.feeds)
 	m.mu.Unlock()
 	if err == nil {
-		err = replaceFile(s.State, text)
+		err = outfile.Replace(s.State, text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("spiders: writing what the spider %q has handed over: %w", s.Name, err)
 	}
 	return nil
-}
-
-// replaceFile writes a file that is there as it was, or whole.
-func replaceFile(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/tegenaria/tegenaria/internal/filelock"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // fileSystem is where an archive keeps its files. It is small so that a test can give one that fails.
@@ -39,7 +40,7 @@ type file interface {
 const fileMode = 0o600
 
 // disk is the operating system's file system.
-type disk struct{}
+type disk struct{ outfile.Disk }
 
 func (disk) Create(name string) (file, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
@@ -49,12 +50,12 @@ func (disk) Create(name string) (file, error) {
 		return nil, err
 	}
 	if _, err = claim(f); err == nil {
-		err = syncFolder(filepath.Dir(name))
+		err = outfile.SyncFolder(filepath.Dir(name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return diskFile{f}, nil
+	return outfile.File{File: f}, nil
 }
 
 // takeOver opens an empty file that a crash has left behind. Where there are no locks, nobody knows that it was one.
@@ -68,14 +69,14 @@ func takeOver(name string) (file, error) {
 	claimed, err := claim(f)
 	if err == nil {
 		var size int64
-		if size, err = (diskFile{f}).Size(); err == nil && (size > 0 || !claimed) {
+		if size, err = (outfile.File{File: f}).Size(); err == nil && (size > 0 || !claimed) {
 			err = os.ErrExist
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return diskFile{f}, nil
+	return outfile.File{File: f}, nil
 }
 
 // claim locks a file until it is closed. A file system that knows no locks is trusted.
@@ -95,48 +96,5 @@ func (disk) Open(name string) (file, error) {
 	if _, err := claim(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return diskFile{f}, nil
-}
-
-func (disk) Rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(to))
-}
-
-func (disk) Remove(name string) error {
-	if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-func (disk) Exists(name string) (bool, error) {
-	_, err := os.Stat(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (disk) MakeFolder(name string) error { return os.MkdirAll(name, 0o777) }
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(name string) error {
-	folder, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
-type diskFile struct{ *os.File }
-
-func (f diskFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	return outfile.File{File: f}, nil
 }

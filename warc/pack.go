@@ -13,7 +13,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // PackOptions describe a package. All are optional.
@@ -102,7 +102,7 @@ func (p *bundler) pack(name string, files []string) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err == nil {
-			err = rename(name+packEnding, name)
+			err = outfile.Disk{}.Rename(name+packEnding, name)
 		}
 		if err != nil {
 			_ = os.Remove(name + packEnding)
@@ -135,17 +135,6 @@ func (p *bundler) pack(name string, files []string) (err error) {
 		return err
 	}
 	return errors.Join(p.zip.Close(), file.Sync())
-}
-
-func rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // copyArchive adds a WARC file as it is, so that a reader can go to any record of it.

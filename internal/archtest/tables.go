@@ -71,6 +71,7 @@ var plan = map[string]floor{
 	"internal/staging":     cellar,
 	"internal/setting":     cellar,
 	"internal/flightnotes": cellar,
+	"internal/outfile":     cellar,
 	"internal/privatefs":   cellar,
 	"internal/project":     cellar,
 	"internal/project/*":   door, // programs, the templates of projects

@@ -1,0 +1,9 @@
+// Package outfile is what all outputs of a crawl need for files that survive a crash.
+//
+//	Disk       the file system: what it has renamed stays renamed
+//	Replace    a file as it was, or all of the new one
+//
+// A short example:
+//
+//	err := outfile.Disk{}.Rename("items.jsonl.part", "items.jsonl")
+package outfile
