@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tegenaria/tegenaria/internal/filelock"
 	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
@@ -74,6 +75,15 @@ func claim(file File) error {
 }
 
 type systemFile struct{ outfile.File }
+
+// Lock claims the file for this process until it is closed. Its error is an [*InUseError] if another process has it. A file system that
+// knows no locks is trusted. The process can open a feed again where an earlier one was left behind.
+func (f systemFile) Lock() error {
+	if errors.Is(filelock.LockForProcess(f.File.File), filelock.ErrHeld) {
+		return &InUseError{f.Name()}
+	}
+	return nil
+}
 
 // isStream reports whether a name is something that cannot be cut: a pipe, a terminal, a device.
 func isStream(name string) bool {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/filelock"
 	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
@@ -38,7 +39,7 @@ func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(temporary, 0o777); err != nil {
 		return nil, fmt.Errorf("media: the folder of Options.Dir cannot be made: %w; name another one, or let this user write there", err)
 	}
-	lock, err := share(filepath.Join(f.dir, ".lock"), func() error {
+	lock, err := filelock.Share(filepath.Join(f.dir, ".lock"), func() error {
 		left, err := os.ReadDir(temporary)
 		for _, one := range left {
 			err = errors.Join(err, os.Remove(filepath.Join(temporary, one.Name())))

@@ -3,6 +3,8 @@
 //
 //	open → Lock → write … → close, which ends the lock
 //
+// With LockForProcess the process itself may have the file several times; with Share any number of processes have it.
+//
 // A short example:
 //
 //	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
