@@ -146,7 +146,9 @@ func newFeed(path string, w io.Writer, opts []Option) *Feed {
 		}
 		t, err := filename.Parse(f.path)
 		f.template = template{t}
-		if err == nil {
+		if err != nil {
+			err = fmt.Errorf("feed: %w", err)
+		} else {
 			err = f.template.mistakes(f.path, f.rotation != nil, f.target != nil)
 		}
 		f.mistake = errors.Join(f.mistake, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/feed/internal/filename"
 	"github.com/tegenaria/tegenaria/internal/columns"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // template is a path with fields in braces: "out/{spider}/{start}-{part}.jsonl".
@@ -77,9 +78,9 @@ func (t *template) mistakes(path string, rotates, isSent bool) error {
 	switch {
 	case isSent && t.IsPlain():
 		return fmt.Errorf("feed: %s is sent when it is finished, and the next job would overwrite it: put {start} or {part} into its name", path)
-	case rotates && !t.Has(filename.Part):
+	case rotates && !t.Has(outfile.Part):
 		return fmt.Errorf("feed: the files of %s would all have one name: put {part} into it", path)
-	case len(t.ItemFields()) > 0 && !t.Has(filename.Part):
+	case len(t.ItemFields()) > 0 && !t.Has(outfile.Part):
 		return fmt.Errorf("feed: the path %s has {item.NAME}, and needs {part} too: where there are many values, a file is finished before the next item of its value comes", path)
 	}
 	return nil

@@ -132,7 +132,7 @@ func (a *Archive) restore(ctx context.Context, checkpoint []byte) error {
 		_ = f.leave() // the first error says more
 		return err
 	}
-	removeTemporary(a.template.root())
+	removeTemporary(a.template.Root())
 	a.records.Reset(staging.Options{Bound: a.options.Memory / 2, Open: a.openSpool})
 	a.files = f
 	return nil
@@ -140,9 +140,9 @@ func (a *Archive) restore(ctx context.Context, checkpoint []byte) error {
 
 // openSpool makes the file for records that wait.
 func (a *Archive) openSpool() (staging.File, error) {
-	file, err := createTemporary(a.template.root())
+	file, err := createTemporary(a.template.Root())
 	if err != nil {
-		return nil, &WriteError{a.template.root(), err}
+		return nil, &WriteError{a.template.Root(), err}
 	}
 	return file, nil
 }

@@ -36,7 +36,7 @@ type exchange struct {
 
 func (a *Archive) newExchange() *exchange {
 	x := &exchange{archive: a, sum: a.digests.make(), block: a.digests.make()}
-	x.body.folder, x.body.share = a.template.root(), &a.bodies
+	x.body.folder, x.body.share = a.template.Root(), &a.bodies
 	return x
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // files are the files that an archive is written to, one after the other. A file is called after its name with ".open" added until it is
@@ -64,8 +66,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // restore goes on where the job was, or begins if there is no state.
 func (f *files) restore(s *state) error {
-	if err := f.fs.MakeFolder(f.template.root()); err != nil {
-		return &WriteError{f.template.root(), err}
+	if err := f.fs.MakeFolder(f.template.Root()); err != nil {
+		return &WriteError{f.template.Root(), err}
 	}
 	if s == nil {
 		f.start = time.Now().UTC().Truncate(time.Second)
@@ -210,7 +212,7 @@ func (f *files) checkSealed(p partState) error {
 // removeLater removes the files that no checkpoint knows. The last one goes first: if that is interrupted, the next run finds the others.
 func (f *files) removeLater() error {
 	last := f.part
-	for f.part == 0 && last == 0 || f.template.has(fieldPart) {
+	for f.part == 0 && last == 0 || f.template.Has(outfile.Part) {
 		there, err := f.fs.Exists(f.template.name(f.spider, f.start, last+1) + openEnding)
 		if err != nil {
 			return &WriteError{f.template.path, err}
@@ -249,7 +251,7 @@ func (f *files) remove(o *openFile) error {
 
 // room makes sure that there is a file to write to: the next one if the last is full.
 func (f *files) room() error {
-	if f.open != nil && f.open.offset >= f.limit && f.template.has(fieldPart) {
+	if f.open != nil && f.open.offset >= f.limit && f.template.Has(outfile.Part) {
 		if err := f.seal(); err != nil {
 			return err
 		}

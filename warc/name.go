@@ -3,61 +3,25 @@ package warc
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // template is a path with fields in braces: "archive/{spider}-{start}-{part}.warc.gz".
 type template struct {
-	path   string
-	pieces []piece
+	outfile.Template
+	path string
 }
 
-// piece is a text, or a field.
-type piece struct {
-	text  string
-	field string // "" for a text
-}
-
-// The fields of a template.
-const (
-	fieldSpider = "spider" // the spider's name
-	fieldStart  = "start"  // when the job began, as 20060102T150405Z
-	fieldPart   = "part"   // the number of the file, from 00001
-)
-
-// parseTemplate takes a path apart. {{ and }} are braces.
+// parseTemplate takes a path apart, and refuses one that is not called as web archives are.
 func parseTemplate(path string) (template, error) {
-	t := template{path: path}
-	var text strings.Builder
-	for rest := path; rest != ""; {
-		i := strings.IndexAny(rest, "{}")
-		if i < 0 {
-			text.WriteString(rest)
-			break
-		}
-		text.WriteString(rest[:i])
-		brace := rest[i]
-		if rest = rest[i+1:]; rest != "" && rest[0] == brace {
-			text.WriteByte(brace)
-			rest = rest[1:]
-			continue
-		}
-		name, after, ok := strings.Cut(rest, "}")
-		if brace == '}' || !ok {
-			return t, badTemplate("the path %q has a brace that is alone; a brace in a name is written twice", path)
-		}
-		switch name {
-		case fieldSpider, fieldStart, fieldPart:
-		default:
-			return t, badTemplate("the path %q has the unknown field {%s}; there are {spider}, {start} and {part}", path, name)
-		}
-		t.add(text.String(), name)
-		text.Reset()
-		rest = after
+	parsed, err := outfile.Parse(path, outfile.Spider, outfile.Start, outfile.Part)
+	t := template{parsed, path}
+	if err != nil {
+		return t, badTemplate("%v", err)
 	}
-	t.add(text.String(), "")
 	if base := filepath.Base(path); base == "." || base == ".." || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
 		return t, badTemplate("%q is not the name of a file; write one that ends in .warc.gz", path)
 	}
@@ -81,50 +45,17 @@ func badTemplate(format string, args ...any) error {
 	return &OptionError{Option: "template", Text: fmt.Sprintf(format, args...)}
 }
 
-func (t *template) add(text, field string) {
-	if text != "" {
-		t.pieces = append(t.pieces, piece{text: text})
-	}
-	if field != "" {
-		t.pieces = append(t.pieces, piece{field: field})
-	}
-}
-
-// has reports whether the template has a field.
-func (t *template) has(field string) bool {
-	for _, p := range t.pieces {
-		if p.field == field {
-			return true
-		}
-	}
-	return false
-}
-
-// root returns the folder in which all files are, as far as the template says.
-func (t *template) root() string {
-	if len(t.pieces) == 0 || t.pieces[0].field != "" {
-		return "."
-	}
-	return filepath.Dir(t.pieces[0].text + "x")
-}
-
 // name makes the path of a file.
 func (t *template) name(spider string, start time.Time, part int) string {
-	var b strings.Builder
-	for _, p := range t.pieces {
-		switch p.field {
-		case "":
-			b.WriteString(p.text)
-		case fieldSpider:
-			b.WriteString(cleanName(spider))
-		case fieldStart:
-			b.WriteString(start.UTC().Format("20060102T150405Z"))
-		case fieldPart:
-			number := strconv.Itoa(part)
-			b.WriteString(strings.Repeat("0", max(0, 5-len(number))) + number)
+	return t.Name(func(field string) string {
+		switch field {
+		case outfile.Spider:
+			return cleanName(spider)
+		case outfile.Start:
+			return outfile.Stamp(start)
 		}
-	}
-	return b.String()
+		return fmt.Sprintf("%05d", part)
+	})
 }
 
 // cleanName makes a part of a file's name of a spider's: one that no path can hide in, and that every file system takes.

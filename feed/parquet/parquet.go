@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/internal/filename"
+	"github.com/tegenaria/tegenaria/internal/outfile"
 	"github.com/tegenaria/tegenaria/internal/staging"
 )
 
@@ -88,7 +88,7 @@ func New[T any](path string, opts ...Option) *Feed {
 	}
 	var err error
 	if f.template, err = filename.Parse(path); err != nil {
-		f.mistake = errors.Join(f.mistake, fmt.Errorf("parquet: %s", strings.TrimPrefix(err.Error(), "feed: ")))
+		f.mistake = errors.Join(f.mistake, fmt.Errorf("parquet: %w", err))
 	}
 	switch {
 	case path == "" || path == "-":
@@ -110,7 +110,7 @@ func New[T any](path string, opts ...Option) *Feed {
 }
 
 // isSet reports whether the feed may have several files.
-func (f *Feed) isSet() bool { return f.template.Has(filename.Part) }
+func (f *Feed) isSet() bool { return f.template.Has(outfile.Part) }
 
 // beside returns a file for the feed's own use, beside its files.
 func (f *Feed) beside(ending string) string {

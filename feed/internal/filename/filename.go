@@ -13,108 +13,36 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // Template is a path with fields in braces.
-type Template struct {
-	pieces []piece
-}
+type Template struct{ outfile.Template }
 
-// piece is a text, or a field.
-type piece struct {
-	text  string
-	field string // "" for a text
-}
-
-// The fields of a template.
+// The fields of a template that only feeds have.
 const (
-	spider    = "spider" // the spider's name
-	start     = "start"  // when the job began
-	when      = "time"   // when the file began
-	Part      = "part"   // the number of the file, from 1
-	ItemField = "item."  // the field of an item of that name
+	when      = "time"  // when the file began
+	ItemField = "item." // the field of an item of that name
 )
 
 // IsPlain reports whether a template has no fields.
-func (t *Template) IsPlain() bool { return len(t.pieces) == 1 && t.pieces[0].field == "" }
+func (t *Template) IsPlain() bool { return len(t.Fields()) == 0 }
 
 // Parse takes a path apart. {{ and }} are braces.
-func Parse(path string) (t Template, err error) {
-	rest := path
-	var text strings.Builder
-	for rest != "" {
-		i := strings.IndexAny(rest, "{}")
-		if i < 0 {
-			text.WriteString(rest)
-			break
-		}
-		text.WriteString(rest[:i])
-		brace := rest[i]
-		rest = rest[i+1:]
-		if rest != "" && rest[0] == brace {
-			text.WriteByte(brace)
-			rest = rest[1:]
-			continue
-		}
-		field, after, ok := strings.Cut(rest, "}")
-		if brace == '}' || !ok {
-			return t, fmt.Errorf("feed: the path %q has a brace that is alone; a brace in a name is written twice", path)
-		}
-		rest = after
-		if !isField(field) {
-			return t, fmt.Errorf("feed: the path %q has the unknown field {%s}; there are {spider}, {start}, {time}, {part} and {item.NAME}", path, field)
-		}
-		t.add(text.String(), field)
-		text.Reset()
-	}
-	t.add(text.String(), "")
-	return t, nil
-}
-
-func (t *Template) add(text, field string) {
-	if text != "" {
-		t.pieces = append(t.pieces, piece{text: text})
-	}
-	if field != "" {
-		t.pieces = append(t.pieces, piece{field: field})
-	}
-}
-
-func isField(s string) bool {
-	switch s {
-	case spider, start, when, Part:
-		return true
-	}
-	name, ok := strings.CutPrefix(s, ItemField)
-	return ok && name != ""
-}
-
-// Has reports whether the template has a field.
-func (t *Template) Has(field string) bool {
-	for _, p := range t.pieces {
-		if p.field == field {
-			return true
-		}
-	}
-	return false
+func Parse(path string) (Template, error) {
+	t, err := outfile.Parse(path, outfile.Spider, outfile.Start, when, outfile.Part, ItemField+"NAME")
+	return Template{t}, err
 }
 
 // ItemFields returns the fields that come of items.
 func (t *Template) ItemFields() (names []string) {
-	for _, p := range t.pieces {
-		if name, ok := strings.CutPrefix(p.field, ItemField); ok {
+	for _, field := range t.Fields() {
+		if name, ok := strings.CutPrefix(field, ItemField); ok {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// Root returns the folder in which all files are, as far as the template says.
-func (t *Template) Root() string {
-	if len(t.pieces) == 0 || t.pieces[0].field != "" {
-		return "."
-	}
-	return filepath.Dir(t.pieces[0].text + "x")
 }
 
 // About is what a file's name is made of.
@@ -125,30 +53,23 @@ type About struct {
 	Items       []string // values of the item fields, in the order of the template
 }
 
-// stamp is how times are written: so that names sort by time, and any file system takes them.
-const stamp = "20060102T150405Z"
-
 // Name makes the path of a file.
 func (t *Template) Name(a About) string {
-	var b strings.Builder
-	for _, p := range t.pieces {
-		switch p.field {
-		case "":
-			b.WriteString(p.text)
-		case spider:
-			b.WriteString(a.Spider)
-		case start:
-			b.WriteString(a.Start.UTC().Format(stamp))
+	return filepath.FromSlash(t.Template.Name(func(field string) string {
+		switch field {
+		case outfile.Spider:
+			return a.Spider
+		case outfile.Start:
+			return outfile.Stamp(a.Start)
 		case when:
-			b.WriteString(a.Time.UTC().Format(stamp))
-		case Part:
-			fmt.Fprintf(&b, "%04d", a.Part)
-		default:
-			b.WriteString(a.Items[0])
-			a.Items = a.Items[1:]
+			return outfile.Stamp(a.Time)
+		case outfile.Part:
+			return fmt.Sprintf("%04d", a.Part)
 		}
-	}
-	return filepath.FromSlash(b.String())
+		value := a.Items[0]
+		a.Items = a.Items[1:]
+		return value
+	}))
 }
 
 // Clean makes a value fit for a path: what separates folders, and what some file systems do not take, is written as in a URL. It
