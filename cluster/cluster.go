@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // Options are what [Open] may be told. The zero value is a good one.
@@ -207,7 +208,7 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 		return 0, mismatch
 	case errors.As(err, &refused):
 		return 0, refused
-	case isCode(err, noRights):
+	case pgretry.IsCode(err, noRights):
 		return 0, &RightsError{Job: s.job, Doing: "opening", Err: err}
 	}
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 var databaseJobs = flag.Int("jobs.postgres", 3, "jobs of TestRandomJobsOnPostgreSQL")
@@ -103,7 +104,7 @@ func (all *databases) query(server int, sql string, args, into []any) bool {
 	defer all.mu.Unlock()
 	ctx := context.Background() // the witness sees the job to its end
 	err := all.conns[server].QueryRow(ctx, all.in(sql), append([]any{unprepared}, args...)...).Scan(into...)
-	if err != nil && !isCode(err, "42P01", "3F000") {
+	if err != nil && !pgretry.IsCode(err, "42P01", "3F000") {
 		all.plan.Errorf("reading what is stored: %v", err)
 	}
 	return err == nil

@@ -1,16 +1,11 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // InUseError is the failure to begin a job under the name of a worker that is at work, or to open the folder of one.
@@ -169,27 +164,13 @@ const (
 	noDivisor = "22012" // only the fence divides
 )
 
-// awayCodes are errors that pass: classes, or whole codes. 25P03 and 25P04 end a transaction in which this process
+// passing are errors that pass, beside those that pgretry knows. 25P03 and 25P04 end a transaction in which this process
 // stood still for too long. 23505, a key that is there already, is what a batch meets that the server is still writing
 // for a connection that broke.
-var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006", "25P03", "25P04", "23505"}
-
-func isCode(err error, codes ...string) bool {
-	var p *pgconn.PgError
-	return errors.As(err, &p) && slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(p.Code, c) })
-}
+var passing = []string{"25P03", "25P04", "23505"}
 
 // isAway reports whether an error says that the database cannot be used for now.
 func isAway(err error) bool {
-	var p *pgconn.PgError
-	if errors.As(err, &p) {
-		return isCode(err, awayCodes...)
-	}
-	var n net.Error
-	var c *pgconn.ConnectError
-	return errors.As(err, &n) || errors.As(err, &c) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, errConnection) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+	var fenced *FencedError
+	return !errors.As(err, &fenced) && (pgretry.IsAway(err) || pgretry.IsCode(err, passing...))
 }
-
-// errConnection marks errors after which the connection was closed.
-var errConnection = errors.New("the connection broke")

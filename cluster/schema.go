@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
@@ -112,7 +114,7 @@ func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 		return s.make(ctx, exists, partitions)
 	}
 	var version, stored int
-	if err := s.conn.QueryRow(ctx, `SELECT version FROM job`).Scan(&version); isCode(err, "42703", "42P01") || errors.Is(err, pgx.ErrNoRows) {
+	if err := s.conn.QueryRow(ctx, `SELECT version FROM job`).Scan(&version); pgretry.IsCode(err, "42703", "42P01") || errors.Is(err, pgx.ErrNoRows) {
 		return 0, errTaken
 	} else if err != nil {
 		return 0, err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // server is the connection over which a worker reads and writes. It holds a lock, by which other workers find it.
@@ -22,48 +24,29 @@ type server struct {
 	conn *pgx.Conn
 }
 
-const (
-	oldestServer = 14_00_00
-	firstPause   = 20 * time.Millisecond // after an attempt that failed; it doubles
-	longestPause = 5 * time.Second
-)
+const oldestServer = 14_00_00
 
 // patiently runs do with a connection until it succeeds, or fails by something else than that the database is away, or
 // patience is over.
 func (s *server) patiently(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error {
-	begin, pause := time.Now(), firstPause
-	for {
-		err := s.attempt(ctx, do)
-		var final *FencedError
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &final):
-			return final
-		case ctx.Err() != nil:
-			return fmt.Errorf("cluster: %s the job %s: %w", doing, s.job, errors.Join(context.Cause(ctx), err))
-		case isCode(err, noRights):
-			return &RightsError{Job: s.job, Doing: doing, Err: err}
-		case !isAway(err):
-			return &Error{Job: s.job, Doing: doing, Err: err}
-		}
-		if away := time.Since(begin); away+pause > s.patience {
-			return &Error{Job: s.job, Doing: doing, Away: max(away, 1), Err: err}
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
-		pause = min(2*pause, longestPause)
+	away, err := pgretry.Do(ctx, s.patience, isAway, func(ctx context.Context) error { return s.attempt(ctx, do) })
+	var fenced *FencedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &fenced):
+		return fenced
+	case away > 0:
+	case ctx.Err() != nil:
+		return fmt.Errorf("cluster: %s the job %s: %w", doing, s.job, errors.Join(context.Cause(ctx), err))
+	case pgretry.IsCode(err, noRights):
+		return &RightsError{Job: s.job, Doing: doing, Err: err}
 	}
+	return &Error{Job: s.job, Doing: doing, Away: away, Err: err}
 }
 
 // attempt runs do once, after connecting again if that is necessary.
 func (s *server) attempt(ctx context.Context, do func(ctx context.Context, conn *pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
 	if s.conn == nil || s.conn.IsClosed() {
 		if err := s.reconnect(ctx); err != nil {
 			return err
@@ -71,7 +54,7 @@ func (s *server) attempt(ctx context.Context, do func(ctx context.Context, conn 
 	}
 	err := do(ctx, s.conn)
 	if err != nil && s.conn.IsClosed() {
-		err = fmt.Errorf("%w: %w", errConnection, err)
+		err = fmt.Errorf("%w: %w", pgretry.ErrConnection, err)
 	}
 	return err
 }

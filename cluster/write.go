@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // Bounds of what waits to be written.
@@ -178,7 +179,7 @@ func (s *server) write(ctx context.Context, b *batch) error {
 			}
 		}
 		err = errors.Join(err, results.Close())
-		if isCode(err, noDivisor) {
+		if pgretry.IsCode(err, noDivisor) {
 			return &FencedError{Job: s.job, Worker: s.worker}
 		}
 		return err

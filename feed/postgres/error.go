@@ -1,11 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -61,24 +58,6 @@ func (s *store) failed(doing string, err error) error {
 	}
 	return &Error{Table: s.label(), Doing: doing, Err: err}
 }
-
-// awayCodes are errors that pass: classes, or whole codes.
-var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006"}
-
-// isAway reports whether an error says that the database cannot be used for now.
-func isAway(err error) bool {
-	var p *pgconn.PgError
-	if errors.As(err, &p) {
-		return slices.ContainsFunc(awayCodes, func(c string) bool { return strings.HasPrefix(p.Code, c) })
-	}
-	var n net.Error
-	var c *pgconn.ConnectError
-	return errors.As(err, &n) || errors.As(err, &c) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, errConnection) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// errConnection marks errors after which the connection was closed.
-var errConnection = errors.New("the connection broke")
 
 // isRefusal reports whether an error means that a row cannot be in the table, whoever refuses it: a type, a limit of the program, a
 // constraint, or a trigger.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/internal/table"
+	"github.com/tegenaria/tegenaria/internal/pgretry"
 )
 
 // What is the feed's own in a schema.
@@ -59,45 +60,22 @@ func literal(text string) string {
 	return " E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }
 
-const (
-	firstPause   = 50 * time.Millisecond // after an attempt that failed; it doubles
-	longestPause = 5 * time.Second
-)
-
 // patiently runs do with a connection until it succeeds, or fails by something else than that the database is away, or patience is over.
 // Then the connection goes back to its pool, where other feeds may wait for one.
 func (s *store) patiently(ctx context.Context, doing string, do func(ctx context.Context) error) error {
 	defer s.release()
-	begin, pause := time.Now(), firstPause
-	for {
-		err := s.attempt(ctx, do)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return s.failed(doing, errors.Join(context.Cause(ctx), err))
-		}
-		if !isAway(err) {
-			return s.failed(doing, err)
-		}
-		if away := time.Since(begin); away+pause > s.patience {
-			return &Error{Table: s.label(), Doing: doing, Away: max(away, 1), Err: err}
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return s.failed(doing, errors.Join(context.Cause(ctx), err))
-		}
-		pause = min(2*pause, longestPause)
+	away, err := pgretry.Do(ctx, s.patience, pgretry.IsAway, func(ctx context.Context) error { return s.attempt(ctx, do) })
+	switch {
+	case away > 0:
+		return &Error{Table: s.label(), Doing: doing, Away: away, Err: err}
+	case err != nil && ctx.Err() != nil:
+		err = errors.Join(context.Cause(ctx), err)
 	}
+	return s.failed(doing, err)
 }
 
 // attempt runs do once. After an error the connection has no transaction, or is closed.
 func (s *store) attempt(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
 	if s.conn == nil {
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
@@ -111,7 +89,7 @@ func (s *store) attempt(ctx context.Context, do func(ctx context.Context) error)
 	}
 	raw := s.conn.Conn().PgConn()
 	if raw.IsClosed() {
-		err = fmt.Errorf("%w: %w", errConnection, err)
+		err = fmt.Errorf("%w: %w", pgretry.ErrConnection, err)
 	} else if raw.TxStatus() == 'I' || s.exec(ctx, "ROLLBACK") == nil {
 		return err
 	}

@@ -72,6 +72,7 @@ var plan = map[string]floor{
 	"internal/setting":     cellar,
 	"internal/flightnotes": cellar,
 	"internal/outfile":     cellar,
+	"internal/pgretry":     cellar,
 	"internal/privatefs":   cellar,
 	"internal/project":     cellar,
 	"internal/project/*":   door, // programs, the templates of projects
@@ -143,7 +144,7 @@ var heavyModules = map[string][]string{
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},
 	"github.com/goccy/go-yaml":                 {"cli"},
-	"github.com/jackc/pgx/v5":                  {"feed/postgres", "cluster"},
+	"github.com/jackc/pgx/v5":                  {"feed/postgres", "cluster", "internal/pgretry"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
 	"github.com/chromedp/chromedp":             {"browser"},
 	"github.com/chromedp/cdproto":              {"browser"},
