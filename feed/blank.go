@@ -3,13 +3,15 @@ package feed
 import (
 	"errors"
 	"io"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // clearBlank empties a file that holds no item, only what stands around them, or the beginning of that. A crash leaves such a file if it
 // comes when the file has begun and its first checkpoint is not stored: the job then does not know the file, and may begin it again.
 func (o *fileOutput) clearBlank() error {
 	size, err := o.file.Size()
-	if err != nil || size == 0 || size > tailBytes {
+	if err != nil || size == 0 || size > outfile.TailBytes {
 		return err
 	}
 	doc, err := o.feed.format.open(nil)

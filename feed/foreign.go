@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // AppendError is the failure of a new job with [Append] whose file cannot be appended to: it has another format, other columns, or is
@@ -24,14 +26,14 @@ func (e *AppendError) Unwrap() error { return e.Err }
 
 // foreign is the text of a file that somebody else has written: its two ends, unpacked. What is written to it is the text.
 type foreign struct {
-	head, tail []byte // tailBytes of each, or all
+	head, tail []byte // outfile.TailBytes of each, or all
 	size       int64
 }
 
 func (f *foreign) Write(p []byte) (int, error) {
-	f.head = append(f.head, p[:min(len(p), tailBytes-len(f.head))]...)
+	f.head = append(f.head, p[:min(len(p), outfile.TailBytes-len(f.head))]...)
 	f.tail = append(f.tail, p...)
-	if more := len(f.tail) - tailBytes; more > 0 {
+	if more := len(f.tail) - outfile.TailBytes; more > 0 {
 		f.tail = append(f.tail[:0], f.tail[more:]...)
 	}
 	f.size += int64(len(p))

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // part is one file of a feed: a document, packed. What lies behind offset does not count: it ends the document and the stream for those
@@ -17,7 +18,7 @@ type part struct {
 	stream  stream
 	offset  int64 // bytes that count
 	size    int64 // of the file
-	tail    []byte
+	tail    outfile.Tail
 	rest    []byte // of the document, not packed yet
 	items   int64
 	text    int64  // bytes of the document
@@ -27,16 +28,12 @@ type part struct {
 }
 
 const (
-	// tailBytes is how much of a file's end is compared when a job is resumed.
-	tailBytes = 4096
 	// maxAppend is how many bytes are appended at a time.
 	maxAppend = 1 << 20
 	// mostRest is how many bytes of a document stay unpacked at a commit, in the checkpoint and at the end of the file: each flush costs a
 	// packed file some size, so that many small ones would make it large.
 	mostRest = 32 << 10
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // partState is what a job remembers of a file. It is stored: a field keeps its meaning.
 type partState struct {
@@ -104,7 +101,7 @@ func (p *part) survey(packing compression) (foreign, error) {
 	var f foreign
 	all := io.NewSectionReader(p.file, 0, p.size)
 	if packing == uncompressed {
-		if _, err := io.Copy(&f, io.LimitReader(all, tailBytes)); err != nil {
+		if _, err := io.Copy(&f, io.LimitReader(all, outfile.TailBytes)); err != nil {
 			return f, err
 		}
 		if isPacked(f.head) {
@@ -113,7 +110,7 @@ func (p *part) survey(packing compression) (foreign, error) {
 	}
 	doc, isCSV := p.doc.(*csvDocument)
 	if !isCSV && packing == uncompressed {
-		_, err := all.Seek(max(int64(len(f.head)), p.size-tailBytes), io.SeekStart)
+		_, err := all.Seek(max(int64(len(f.head)), p.size-outfile.TailBytes), io.SeekStart)
 		if err == nil {
 			_, err = io.Copy(&f, all)
 		}
@@ -154,8 +151,8 @@ func (p *part) resume(s partState, packing compression) error {
 	if err := p.readTail(); err != nil {
 		return fmt.Errorf("feed: reading %s: %w", p.path, err)
 	}
-	if crc32.Checksum(p.tail, castagnoli) != s.Tail {
-		return &CorruptError{p.path, fmt.Errorf("the %d bytes before byte %d have changed", len(p.tail), s.Offset)}
+	if err := p.tail.Check(s.Offset, s.Tail); err != nil {
+		return &CorruptError{p.path, err}
 	}
 	if size > s.Offset {
 		if err := errors.Join(p.file.Truncate(s.Offset), p.file.Sync()); err != nil {
@@ -172,12 +169,8 @@ func (p *part) resume(s partState, packing compression) error {
 	return p.end(mostRest) // the file is whole before the first commit, too
 }
 
-func (p *part) readTail() error {
-	p.tail = make([]byte, min(p.offset, tailBytes))
-	n, err := p.file.ReadAt(p.tail, p.offset-int64(len(p.tail)))
-	if n == len(p.tail) {
-		return nil
-	}
+func (p *part) readTail() (err error) {
+	p.tail, err = outfile.ReadTail(p.file, p.offset)
 	return err
 }
 
@@ -226,12 +219,7 @@ func (p *part) append(b []byte) error {
 	if p.tally != nil {
 		p.tally.bytes.Add(int64(len(b)))
 	}
-	if len(b) >= tailBytes {
-		p.tail = append(p.tail[:0], b[len(b)-tailBytes:]...)
-	} else {
-		p.tail = append(p.tail, b...)
-		p.tail = append(p.tail[:0], p.tail[max(0, len(p.tail)-tailBytes):]...)
-	}
+	p.tail.Append(b)
 	return nil
 }
 
@@ -286,7 +274,7 @@ func (p *part) commit(most int) (partState, error) {
 	if err := p.sync(); err != nil {
 		return partState{}, err
 	}
-	s := partState{Offset: p.offset, Tail: crc32.Checksum(p.tail, castagnoli), Items: p.items, Text: p.text, Doc: p.doc.state()}
+	s := partState{Offset: p.offset, Tail: p.tail.Sum(), Items: p.items, Text: p.text, Doc: p.doc.state()}
 	if len(p.rest) > 0 {
 		s.Rest = append([]byte(nil), p.rest...)
 	}

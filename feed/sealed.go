@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // sealedFile is a file that is finished. It is stored: a field keeps its meaning.
@@ -24,24 +25,15 @@ func (s *fileSet) seal(o *open) error {
 	if err == nil {
 		err = o.straighten(s.feed)
 	}
-	var tail uint32
+	var tail outfile.Tail
 	if err == nil {
-		tail, err = tailOf(o.file, o.size)
+		tail, err = outfile.ReadTail(o.file, o.size)
 	}
 	if err := errors.Join(err, o.file.Close()); err != nil {
 		return fmt.Errorf("feed: finishing %s: %w", o.name, err)
 	}
-	s.sealed = append(s.sealed, sealedFile{o.name, o.size, tail})
+	s.sealed = append(s.sealed, sealedFile{o.name, o.size, tail.Sum()})
 	return nil
-}
-
-// tailOf returns the checksum of a file's last bytes.
-func tailOf(file File, size int64) (uint32, error) {
-	tail := make([]byte, min(size, tailBytes))
-	if n, err := file.ReadAt(tail, size-int64(len(tail))); n < len(tail) {
-		return 0, err
-	}
-	return crc32.Checksum(tail, castagnoli), nil
 }
 
 // check compares a sealed file with what the job remembers of it.
@@ -63,12 +55,14 @@ func (s *fileSet) check(f sealedFile) error {
 	if err == nil && size != f.Size {
 		err = &CorruptError{path, fmt.Errorf("it has %d bytes, there were %d", size, f.Size)}
 	}
-	var tail uint32
+	var tail outfile.Tail
 	if err == nil {
-		tail, err = tailOf(file, size)
+		tail, err = outfile.ReadTail(file, size)
 	}
-	if err == nil && tail != f.Tail {
-		err = &CorruptError{path, fmt.Errorf("its last %d bytes have changed", min(size, tailBytes))}
+	if err == nil {
+		if changed := tail.Check(size, f.Tail); changed != nil {
+			err = &CorruptError{path, changed}
+		}
 	}
 	return errors.Join(err, file.Close())
 }

@@ -3,7 +3,6 @@ package warc
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,8 +37,8 @@ type openFile struct {
 	name   string // when it is finished
 	file   file
 	buf    []byte
-	offset int64  // of the end of buf
-	tail   []byte // the last bytes before offset
+	offset int64        // of the end of buf
+	tail   outfile.Tail // the last bytes before offset
 }
 
 // state is what a job remembers of the files. It is stored: a field keeps its meaning.
@@ -58,11 +57,8 @@ type partState struct {
 
 const (
 	openEnding = ".open"   // of a file until it is finished
-	tailBytes  = 4096      // by which a file is known again
 	mostBuffer = 256 << 10 // bytes that are written at once
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // restore goes on where the job was, or begins if there is no state.
 func (f *files) restore(s *state) error {
@@ -174,12 +170,11 @@ func (o *openFile) known(path string, p partState) (size int64, err error) {
 	if size < p.Offset {
 		return 0, &CorruptError{path, fmt.Errorf("it has %d bytes, there were %d", size, p.Offset)}
 	}
-	o.tail = make([]byte, min(p.Offset, tailBytes))
-	if n, err := o.file.ReadAt(o.tail, p.Offset-int64(len(o.tail))); n < len(o.tail) {
+	if o.tail, err = outfile.ReadTail(o.file, p.Offset); err != nil {
 		return 0, &WriteError{path, err}
 	}
-	if crc32.Checksum(o.tail, castagnoli) != p.Tail {
-		return 0, &CorruptError{path, fmt.Errorf("the %d bytes before byte %d have changed", len(o.tail), p.Offset)}
+	if err := o.tail.Check(p.Offset, p.Tail); err != nil {
+		return 0, &CorruptError{path, err}
 	}
 	return size, nil
 }
@@ -299,19 +294,14 @@ func (o *openFile) flush() error {
 	if _, err := o.file.WriteAt(o.buf, o.offset-int64(len(o.buf))); err != nil {
 		return &WriteError{o.name + openEnding, err}
 	}
-	if n := len(o.buf); n >= tailBytes {
-		o.tail = append(o.tail[:0], o.buf[n-tailBytes:]...)
-	} else {
-		o.tail = append(o.tail, o.buf...)
-		o.tail = append(o.tail[:0], o.tail[max(0, len(o.tail)-tailBytes):]...)
-	}
+	o.tail.Append(o.buf)
 	o.buf = o.buf[:0]
 	return nil
 }
 
 // state returns what to remember of a file that was flushed.
 func (o *openFile) state() partState {
-	return partState{o.name, o.offset, crc32.Checksum(o.tail, castagnoli)}
+	return partState{o.name, o.offset, o.tail.Sum()}
 }
 
 // seal finishes the open file. It gets its name when that is in the checkpoint.

@@ -2,6 +2,7 @@
 //
 //	Disk       the file system: what it has renamed stays renamed
 //	Replace    a file as it was, or all of the new one
+//	Tail       the end of a file, by which it is known again after a crash
 //	Template   names of files, made of a path with fields: {spider}, {start}, {part} and others
 //
 // A short example:

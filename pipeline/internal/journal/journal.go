@@ -15,11 +15,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
 // NotEmptyError is the failure to begin a new job with a file that has something in it.
@@ -50,17 +51,13 @@ type state struct {
 	Tail uint32 `json:"tail"` // CRC-32C of the last 4,096 of them, or of all if there are fewer
 }
 
-const tailBytes = 4096
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // File is an open journal. Append and ReadAt may be called concurrently, also while Commit runs; Commit and Close are called one after the other.
 type File struct {
 	path   string
 	header string
 	temp   bool // it is removed at the end, and need not be synced
 	file   *os.File
-	tail   []byte
+	tail   outfile.Tail
 	mu     sync.Mutex // guards size and fresh
 	size   int64      // bytes in the file
 	fresh  []byte     // that come behind them
@@ -114,13 +111,12 @@ func (f *File) restore(header string, checkpoint []byte) error {
 	if s.Size == 0 {
 		return nil
 	}
-	f.tail = make([]byte, min(s.Size, tailBytes))
 	begin := make([]byte, len(header))
-	if _, err := f.file.ReadAt(f.tail, s.Size-int64(len(f.tail))); err != nil {
+	if f.tail, err = outfile.ReadTail(f.file, s.Size); err != nil {
 		return fmt.Errorf("pipeline: reading %s: %w", f.path, err)
 	}
-	if crc32.Checksum(f.tail, castagnoli) != s.Tail {
-		return &CorruptError{f.path, fmt.Errorf("the %d bytes before byte %d have changed", len(f.tail), s.Size)}
+	if err := f.tail.Check(s.Size, s.Tail); err != nil {
+		return &CorruptError{f.path, err}
 	}
 	if _, err := f.file.ReadAt(begin, 0); err != nil || string(begin) != header {
 		return &CorruptError{f.path, fmt.Errorf("it begins with %q, not with %q", begin, header)}
@@ -180,8 +176,7 @@ func (f *File) Commit() (checkpoint []byte, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("pipeline: writing %s: %w", f.file.Name(), err)
 		}
-		f.tail = append(f.tail, fresh...)
-		f.tail = append(f.tail[:0], f.tail[max(0, len(f.tail)-tailBytes):]...)
+		f.tail.Append(fresh)
 		f.mu.Lock()
 		f.size += int64(len(fresh))
 		rest := f.fresh[len(fresh):] // came meanwhile
@@ -193,7 +188,7 @@ func (f *File) Commit() (checkpoint []byte, err error) {
 		size = f.size
 		f.mu.Unlock()
 	}
-	return json.Marshal(state{size, crc32.Checksum(f.tail, castagnoli)})
+	return json.Marshal(state{size, f.tail.Sum()})
 }
 
 // Close closes the file. What was not committed is forgotten.
