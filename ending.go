@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
@@ -100,8 +101,8 @@ func (c *crawl) settleFinished() {
 // endedBefore ends the run of a job that was complete before it began.
 func (c *crawl) endedBefore(reason string) error {
 	c.stop.ending.Finish(reason)
-	anew := "begin a new one, in another directory or with disk.Fresh()"
-	failed := "disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+	anew := fmt.Sprintf("begin a new one, in another directory or with %s", remedy.Fresh)
+	failed := fmt.Sprintf("%s lets them run again, but for those that were refused when they were sent", remedy.Requeue)
 	if c.shared != nil {
 		anew, failed = "begin a job of another name", "its cache's DeadLetters lists them"
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
@@ -328,7 +329,7 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 // count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without
 // a crawl are errors.
 func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
-	if err := p.mistakes("SlotPolicy."); err != nil {
+	if err := p.mistakes(func(field string) string { return remedy.Setting("slot_policy." + field).InGo() }); err != nil {
 		return err
 	}
 	c := e.current()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -115,7 +116,7 @@ type CallbackTimeoutError struct {
 
 // Error names the code and the limit.
 func (e *CallbackTimeoutError) Error() string {
-	return fmt.Sprintf("tegenaria: %s ran longer than Limits.Callback = %s", report.Code(string(e.Stage)), e.Limit)
+	return fmt.Sprintf("tegenaria: %s ran longer than %s = %s", report.Code(string(e.Stage)), remedy.Callback.Name(), e.Limit)
 }
 
 // RequestError is a request that cannot be accepted: a bad URL, an unknown scheme, a part that a

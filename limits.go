@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/setting"
 )
 
@@ -101,12 +102,12 @@ func (l Limits) withDefaults() Limits {
 // mistakes lists the fields that make no sense.
 func (l Limits) mistakes() error {
 	var errs mistakes
-	for name, value := range setting.Negative(l, "Pages", "Items", "Errors", "Time", "Bytes", "Callback", "FirstByte",
+	for path, value := range setting.Negative(l, "limits.", "Pages", "Items", "Errors", "Time", "Bytes", "Callback", "FirstByte",
 		"Idle", "MinRate") {
-		errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", name, value))
+		errs = append(errs, fmt.Errorf("the limit %s is %d; it must not be negative (0 is no limit)", remedy.Setting(path).Name(), value))
 	}
-	errs.addIf(l.Depth < OnlySeeds, "the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone",
-		l.Depth)
+	errs.addIf(l.Depth < OnlySeeds, "the limit %s is %d; use 0 for no limit and OnlySeeds for seeds alone",
+		remedy.Depth.Name(), l.Depth)
 	return errors.Join(errs...)
 }
 

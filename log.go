@@ -291,7 +291,7 @@ func saying(herr *HandleError, url string) string {
 		text = cause + ": " + text
 	}
 	if limit := pageLimit(herr.Err); limit != "" {
-		text = limit + ": " + strings.TrimPrefix(text, "panic: ")
+		text = report.CauseInWords(limit) + ": " + strings.TrimPrefix(text, "panic: ")
 		return report.Message(string(herr.Stage), text, url, false)
 	}
 	return report.Message(string(herr.Stage), text, url, herr.Stack != nil)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/cache"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // memoryCache is the default cache: requests wait in memory, and each run begins with an empty one.
@@ -207,8 +208,8 @@ type QueueFullError struct{ Limit int64 }
 
 // Error names limit and remedy.
 func (e *QueueFullError) Error() string {
-	return fmt.Sprintf("tegenaria: the waiting requests need more than Limits.QueueBytes = %d bytes; "+
-		"raise the limit or keep them on disk with cache/disk", e.Limit)
+	return fmt.Sprintf("tegenaria: the waiting requests need more than %s = %d bytes; "+
+		"raise the limit or keep them on disk (%s)", remedy.QueueBytes.Name(), e.Limit, remedy.DiskQueue)
 }
 
 // The bounds of the dead letters that a memory cache keeps.

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
@@ -222,7 +223,7 @@ func allowedDomains(domains []string) (*urlx.HostSet, error) {
 	var errs []error
 	for _, domain := range domains {
 		if err := set.Add(domain); err != nil {
-			errs = append(errs, fmt.Errorf("EngineWithAllowedDomains: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", remedy.Domains.Name(), err))
 		}
 	}
 	return set, errors.Join(errs...)
@@ -240,17 +241,18 @@ func (cfg config) clone() config {
 // mistakes lists the options that make no sense.
 func (cfg *config) mistakes() error {
 	var errs mistakes
-	atLeastOne := func(option string, n int) { errs.addIf(n < 1, "%s is %d; it must be 1 or more", option, n) }
-	atLeastOne("EngineWithSchedulerNum", int(cfg.SchedulerNum))
-	atLeastOne("EngineWithReadCacheNum", int(cfg.ReadCacheNum))
-	atLeastOne("EngineWithConcurrency", cfg.Concurrency)
-	atLeastOne("EngineWithItemConcurrency", cfg.ItemConcurrency)
+	atLeastOne := func(s remedy.Setting, n int) { errs.addIf(n < 1, "%s is %d; it must be 1 or more", s.Name(), n) }
+	atLeastOne(remedy.SchedulerNum, int(cfg.SchedulerNum))
+	atLeastOne(remedy.ReadCacheNum, int(cfg.ReadCacheNum))
+	atLeastOne(remedy.Concurrency, cfg.Concurrency)
+	atLeastOne(remedy.ItemConcurrency, cfg.ItemConcurrency)
 	errs = append(errs, cfg.nilOptions...)
-	errs.addIf(cfg.Grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.Grace)
+	errs.addIf(cfg.Grace < 0, "%s is %s; it must not be negative", remedy.Grace.Name(), cfg.Grace)
 	errs.addIf(cfg.Politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil),
-		"Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
+		"%s needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or %[1]s",
+		remedy.PerIP.Name())
 	for _, name := range cfg.SecretHeaders {
-		errs.addIf(!httpguts.ValidHeaderFieldName(name), "EngineWithSecretHeaders: %q is no name of a header", name)
+		errs.addIf(!httpguts.ValidHeaderFieldName(name), "%s: %q is no name of a header", remedy.SecretHeaders.Name(), name)
 	}
 	switch {
 	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -100,29 +101,30 @@ const (
 )
 
 func (p Politeness) mistakes() error {
-	errs := mistakes{p.own().mistakes("Politeness.")}
-	for name := range setting.Negative(p, "PerIP", "PerProxy", "MaxRetryAfter", "MaxCrawlDelay") {
-		errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", name))
+	errs := mistakes{p.own().mistakes(inGroup("politeness."))}
+	for path := range setting.Negative(p, "politeness.", "PerIP", "PerProxy", "MaxRetryAfter", "MaxCrawlDelay") {
+		errs = append(errs, fmt.Errorf("the field %s is negative (0 is the default)", remedy.Setting(path).Name()))
 	}
 	errs.addIf(strings.ContainsFunc(p.UserAgent, unicode.IsControl),
-		"Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent)
+		"%s is %q; a header cannot carry control characters such as line ends", remedy.UserAgent.Name(), p.UserAgent)
 	token := p.RobotsAgent
 	errs.addIf(token != "" && robots.ProductToken(token) != token,
-		"Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token)
+		"%s is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", remedy.RobotsAgent.Name(), token)
 	for name, o := range p.Overrides {
 		errs.addIf(name == "" || name == "*" || name == "*.",
-			"Politeness.Overrides[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", name)
-		errs = append(errs, o.mistakes(fmt.Sprintf("Politeness.Overrides[%q].", name)))
+			"%s[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", remedy.Overrides.Name(), name)
+		errs = append(errs, o.mistakes(inGroup(overrideOf(name))))
 	}
 	for _, prefix := range p.AllowPrivate {
-		errs.addIf(!prefix.IsValid(), "Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")")
+		errs.addIf(!prefix.IsValid(), "%s holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")", remedy.AllowPrivate.Name())
 	}
 	for _, loopback := range []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} {
 		allows := slices.ContainsFunc(p.AllowPrivate, loopback.Overlaps)
-		errs.addIf(p.DenyLoopback && allows, "Politeness.DenyLoopback forbids %s, which AllowPrivate allows; leave one out", loopback)
+		errs.addIf(p.DenyLoopback && allows, "%s forbids %s, which %s allows; leave one out", remedy.DenyLoopback.Name(), loopback,
+			remedy.AllowPrivate.Name())
 	}
 	if a := p.AutoThrottle; a != nil && (a.Start < 0 || a.Max < 0 || !(a.Target >= 0)) {
-		errs = append(errs, fmt.Errorf("the throttle Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))
+		errs = append(errs, fmt.Errorf("the throttle %s is %+v; nothing in it may be negative (0 is the default)", remedy.AutoThrottle.Name(), *a))
 	}
 	return errors.Join(errs...)
 }
@@ -135,24 +137,34 @@ func (p Politeness) warnings() (texts []string) {
 				d, int64(d)))
 		}
 	}
-	short("Politeness.Delay", p.Delay)
+	short(remedy.Delay.Name(), p.Delay)
 	for _, name := range slices.Sorted(maps.Keys(p.Overrides)) {
-		short(fmt.Sprintf("Politeness.Overrides[%q].Delay", name), p.Overrides[name].Delay)
+		short(inGroup(overrideOf(name))("delay"), p.Overrides[name].Delay)
 		if u, err := url.Parse(name); p.SlotBy == nil && err == nil && u.Host != "" {
-			texts = append(texts, fmt.Sprintf("Politeness.Overrides has the URL %q as a key, where the name of a slot is needed: write the host, %q", name, u.Hostname()))
+			texts = append(texts, fmt.Sprintf("%s has the URL %q as a key, where the name of a slot is needed: write the host, %q",
+				remedy.Overrides.Name(), name, u.Hostname()))
 		}
 	}
 	return texts
 }
 
-func (p SlotPolicy) mistakes(where string) error {
+// overrideOf is the group of settings of one slot.
+func overrideOf(slot string) string { return string(remedy.Overrides) + "." + slot + "." }
+
+// inGroup returns a func that names the fields of a group of settings.
+func inGroup(group string) func(field string) string {
+	return func(field string) string { return remedy.Setting(group + field).Name() }
+}
+
+// mistakes lists the fields that make no sense; name is what a field is called, by its JSON name.
+func (p SlotPolicy) mistakes(name func(field string) string) error {
 	var errs mistakes
-	errs.addIf(p.Delay < 0, "%sDelay is %s; it must not be negative", where, p.Delay)
+	errs.addIf(p.Delay < 0, "%s is %s; it must not be negative", name("delay"), p.Delay)
 	errs.addIf(!(p.Jitter >= 0 && p.Jitter <= 1),
-		"%sJitter is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", where, p.Jitter)
-	errs.addIf(p.PerSlot < 0, "%sPerSlot is %d; it must not be negative (0 is the default of %d)", where, p.PerSlot,
+		"%s is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", name("jitter"), p.Jitter)
+	errs.addIf(p.PerSlot < 0, "%s is %d; it must not be negative (0 is the default of %d)", name("per_slot"), p.PerSlot,
 		defaultPerSlot)
-	errs.addIf(p.MaxPages < 0, "%sMaxPages is %d; it must not be negative (0 is no limit)", where, p.MaxPages)
+	errs.addIf(p.MaxPages < 0, "%s is %d; it must not be negative (0 is no limit)", name("max_pages"), p.MaxPages)
 	return errors.Join(errs...)
 }
 

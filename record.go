@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -137,7 +138,7 @@ func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, finger
 func (a *acceptor) slotOf(r *Request, host string) string {
 	slot, err := a.cfg.Politeness.slotOf(r, host)
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
-		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
+		err := fmt.Errorf("%s of %s, which belongs to its host's slot now: %w", remedy.SlotBy.Name(), urlx.Redact(r.Url), err)
 		a.onError.outside(NewError("", err, ErrorWithRequest(r), ErrorWithStage(StageAccept)))
 	}
 	return slot

@@ -386,9 +386,9 @@ func pageLimit(err error) string {
 	case errors.As(err, &limit):
 		switch limit.What {
 		case "nodes", "links":
-			return "page over Limits.Nodes"
+			return report.OverNodes
 		case "attributes":
-			return "page over Limits.Attributes"
+			return report.OverAttributes
 		}
 		return "page too large"
 	case isA[*selector.SizeError](err), isA[*links.SizeError](err):

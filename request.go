@@ -12,6 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -232,7 +233,7 @@ func (r *Request) readBody(limit int64) error {
 	}
 	if int64(len(body)) > limit {
 		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("%w of %d bytes", errBodyLimit, limit),
-			Remedy: "raise Limits.Body"}
+			Remedy: "raise " + remedy.Body.String()}
 	}
 	r.Body, r.BodyReader = body, nil
 	return nil

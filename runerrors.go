@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -190,7 +191,8 @@ func (e *InterruptedError) Error() string {
 	if e.Durable {
 		return fmt.Sprintf("interrupted: run the same command to go on (%s waiting)", report.Count(e.Waiting, "request"))
 	}
-	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk, EngineWithCache and cache/disk, the same command goes on", report.Count(e.Waiting, "request"))
+	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk (%s) the same command goes on",
+		report.Count(e.Waiting, "request"), remedy.DiskQueue)
 }
 
 // MissedErrorsError is sent on an ErrorChan whose reader was too slow: Count errors were not

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // Settings see what the options before them have set, and options after them win.
@@ -180,4 +181,23 @@ func TestOptionsDoWhatTheySay(t *testing.T) {
 			})
 		}
 	})
+}
+
+// It fails if messages call a setting something else in Go than it is called there.
+func TestNamesOfSettings(t *testing.T) {
+	check := func(path, want string) {
+		if got := remedy.Setting(path).Name(); got != want {
+			t.Errorf("%s is called %s, not %s", path, got, want)
+		}
+	}
+	for _, top := range reflect.VisibleFields(reflect.TypeFor[tegenaria.Settings]()) {
+		key := top.Tag.Get("json")
+		if top.Type.Kind() != reflect.Struct {
+			check(key, "EngineWith"+top.Name)
+			continue
+		}
+		for _, field := range reflect.VisibleFields(top.Type) {
+			check(key+"."+field.Tag.Get("json"), top.Name+"."+field.Name)
+		}
+	}
 }

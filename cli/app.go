@@ -85,12 +85,14 @@ type call struct {
 	signals  bool   // crawls obey them
 	in       io.Reader
 	out, err io.Writer
-	config   string            // the flag --config
-	progress *progress         // of a crawl; nil if none is shown
-	flags    map[string]string // the settings that have a flag of their own
+	config   string    // the flag --config
+	progress *progress // of a crawl; nil if none is shown
+	silent   func()    // ends the words of the command
 }
 
 func (c *call) run(ctx context.Context, args []string) int {
+	c.speak(nil)
+	defer func() { c.silent() }()
 	root, err := c.root()
 	if err == nil {
 		root.SetArgs(args)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -83,11 +85,11 @@ func (c *call) crawlCommand() *cobra.Command {
 			if isURL(args[0]) {
 				return c.crawlSite(cmd, f, site, args)
 			}
-			if err := site.refuse(cmd); err != nil {
-				return err
-			}
 			def, err := c.app.definition(args[0])
-			if err != nil {
+			if err != nil && strings.ContainsAny(args[0], ".:/") { // a URL without its scheme
+				return cmp.Or(checkURL(args[0]), err)
+			}
+			if err := cmp.Or(site.refuse(cmd), err); err != nil {
 				return err
 			}
 			return c.crawlSpider(cmd, f, def, args[1:])
@@ -155,8 +157,12 @@ func (a *argumentFlag) Type() string { return a.typ }
 
 func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, rest []string) error {
 	if len(rest) > 0 {
+		if _, err := c.app.definition(rest[0]); err == nil {
+			return usagef("crawl takes one spider at a time, and was given %s and %s", def.name, rest[0])
+		}
 		return usagef("%q belongs to no flag; arguments of a spider are given as -a NAME=VALUE", urlx.Redact(rest[0]))
 	}
+	c.speak(map[remedy.Setting]string{remedy.EmptyOK: "--empty-ok"})
 	f.named = make(map[string]string)
 	for _, a := range def.args {
 		if flag := cmd.LocalNonPersistentFlags().Lookup(a.name); flag != nil && flag.Changed {
@@ -172,10 +178,6 @@ func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, r
 // crawl crawls with a spider, and writes the result, however it ends. def is nil for a spider that is none of the program's.
 func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	spider func(*layers) (tegenaria.SpiderInterface, task, error), first ...tegenaria.EngineOption) (err error) {
-	if c.flags == nil {
-		c.flags = make(map[string]string)
-	}
-	c.flags["empty_ok"] = "--empty-ok"
 	result := &result{path: f.result}
 	if f.result != "" {
 		if err := result.begin(); err != nil {
@@ -231,7 +233,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if cache != nil {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 	}
-	logger, logFile, err := f.log.open(c.err, c.progress != nil, c.words())
+	logger, logFile, err := f.log.open(c.err, c.progress != nil)
 	if err != nil {
 		return fmt.Errorf("--log-file: %w", err)
 	}

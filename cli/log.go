@@ -63,8 +63,8 @@ func (l *logFlags) given(flags *pflag.FlagSet) bool {
 	return flags.Changed("log-level") || flags.Changed("log-format") || flags.Changed("log-file")
 }
 
-// open makes the logger. isTerminal says what stderr is, and words how a message is put. Close the file, which is nil if there is none, when the crawl is over.
-func (l *logFlags) open(stderr io.Writer, isTerminal bool, words func(string) string) (option tegenaria.EngineOption, file *os.File, err error) {
+// open makes the logger. isTerminal says what stderr is. Close the file, which is nil if there is none, when the crawl is over.
+func (l *logFlags) open(stderr io.Writer, isTerminal bool) (option tegenaria.EngineOption, file *os.File, err error) {
 	logger := logrus.New()
 	logger.SetOutput(stderr)
 	level, err := logrus.ParseLevel(l.level)
@@ -72,7 +72,7 @@ func (l *logFlags) open(stderr io.Writer, isTerminal bool, words func(string) st
 		return nil, nil, err
 	}
 	logger.SetLevel(level)
-	logger.AddHook(wordsHook{words})
+	logger.AddHook(printableHook{})
 	switch {
 	case l.format == "json":
 		logger.SetFormatter(&logrus.JSONFormatter{})

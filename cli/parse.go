@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -204,12 +205,17 @@ func localFile(text string) (string, error) {
 }
 
 // pageFile reads a page from a file. Without a URL it is that of the page's base element.
-func pageFile(path, url string) (*fixture.Fixture, error) {
-	path, err := localFile(path)
+func pageFile(name, url string) (*fixture.Fixture, error) {
+	path, err := localFile(name)
 	if err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkURL(name); err != nil && path == name {
+			return nil, fmt.Errorf("there is no such file, and %v", err) // a file may be missing: that is no wrong usage
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

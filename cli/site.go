@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/spiders"
@@ -45,10 +45,10 @@ func (f *siteFlags) add(flags *pflag.FlagSet) {
 }
 
 // siteWords are the flags by the settings that they stand for.
-var siteWords = map[string]string{
-	"limits.depth": "--depth", "allowed_domains": "--domains", "timeout": "--timeout", "politeness.per_slot": "--per-host",
-	"politeness.max_pages": "--host-pages", "politeness.delay": "--delay", "politeness.auto_throttle": "--autothrottle",
-	"politeness.user_agent": "--agent", "politeness.ignore_robots": "--ignore-robots",
+var siteWords = map[remedy.Setting]string{
+	remedy.Depth: "--depth", remedy.Domains: "--domains", remedy.Timeout: "--timeout", remedy.PerSlot: "--per-host",
+	remedy.MaxPages: "--host-pages", remedy.Delay: "--delay", remedy.AutoThrottle: "--autothrottle",
+	remedy.UserAgent: "--agent", remedy.IgnoreRobots: "--ignore-robots", remedy.EmptyOK: "--empty-ok",
 }
 
 // names are those of the flags.
@@ -134,7 +134,7 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 		fmt.Fprintf(c.err, "%s: --auth: no URL is at %s, the only place where its login is used\n", c.name, printable(origin))
 	}
 	f.flags = append(f.flags, site.entries(cmd.Flags())...)
-	c.flags = maps.Clone(siteWords)
+	c.speak(siteWords)
 	name := hosts[0]
 	if len(hosts) > 1 {
 		name += fmt.Sprintf(" and %d more", len(hosts)-1)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // output is where items end up.
@@ -30,9 +32,9 @@ type NotEmptyError struct {
 // Error says what to do.
 func (e *NotEmptyError) Error() string {
 	if e.Table != "" {
-		return fmt.Sprintf("feed: table %s is not empty, and this is a new job: remove the table, or choose Append or Overwrite", e.Table)
+		return fmt.Sprintf("feed: table %s is not empty, and this is a new job: remove the table, or %s", e.Table, remedy.Overwrite)
 	}
-	return fmt.Sprintf("feed: %s is not empty, and this is a new job: remove the file, or choose Append or Overwrite", e.Path)
+	return fmt.Sprintf("feed: %s is not empty, and this is a new job: remove the file, or %s", e.Path, remedy.Overwrite)
 }
 
 // InUseError is the failure of a feed whose file another process is writing. On Windows this is not detected.

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tegenaria/tegenaria/internal/privatefs"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // InUseError is the failure to open a job that is open already, in this process or in another one.
@@ -44,8 +45,8 @@ type MismatchError struct {
 
 // Error says what to do.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("disk: the job %s has the %s %q, not %q: resume it with the program it was begun with, choose another directory, or start it over with disk.Fresh",
-		e.Dir, e.What, e.Stored, e.Asked)
+	return fmt.Sprintf("disk: the job %s has the %s %q, not %q: resume it with the program it was begun with, choose another directory, or %s",
+		e.Dir, e.What, e.Stored, e.Asked, remedy.StartOver)
 }
 
 // DamageError is the failure to open or read a job whose files are damaged or unreadable. Nothing was changed.
@@ -61,7 +62,7 @@ func (e *DamageError) Error() string {
 	if e.File != "" {
 		file = e.File + ": "
 	}
-	return fmt.Sprintf("disk: the job %s is damaged: %s%v; disk.Repair saves what can be saved", e.Dir, file, e.Err)
+	return fmt.Sprintf("disk: the job %s is damaged: %s%v; %s saves what can be saved", e.Dir, file, e.Err, remedy.Repair)
 }
 
 // Unwrap returns what was found.

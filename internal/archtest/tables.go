@@ -70,6 +70,7 @@ var plan = map[string]floor{
 	"internal/fieldcount":  cellar,
 	"internal/staging":     cellar,
 	"internal/setting":     cellar,
+	"internal/remedy":      cellar,
 	"internal/flightnotes": cellar,
 	"internal/outfile":     cellar,
 	"internal/pgretry":     cellar,

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -61,15 +62,15 @@ func (e *TimeoutError) Error() string {
 	}
 	switch e.Phase {
 	case PhaseConnect:
-		return fmt.Sprintf("connecting to %s took longer than %s; Limits.Connect allows more", url, e.Limit)
+		return fmt.Sprintf("connecting to %s took longer than %s; %s allows more", url, e.Limit, remedy.Connect)
 	case PhaseHandshake:
-		return fmt.Sprintf("the TLS handshake with %s took longer than %s; Limits.Handshake allows more", url, e.Limit)
+		return fmt.Sprintf("the TLS handshake with %s took longer than %s; %s allows more", url, e.Limit, remedy.Handshake)
 	case PhaseFirstByte:
-		return fmt.Sprintf("no answer from %s within %s of the request; Limits.FirstByte allows more", url, e.Limit)
+		return fmt.Sprintf("no answer from %s within %s of the request; %s allows more", url, e.Limit, remedy.FirstByte)
 	case PhaseIdle:
-		return fmt.Sprintf("nothing more came from %s for %s; Limits.Idle allows more", url, e.Limit)
+		return fmt.Sprintf("nothing more came from %s for %s; %s allows more", url, e.Limit, remedy.Idle)
 	}
-	return fmt.Sprintf("%s took longer than %s; RequestWithTimeout allows more", url, e.Limit)
+	return fmt.Sprintf("%s took longer than %s; %s allows more", url, e.Limit, remedy.Timeout)
 }
 
 // Timeout is true: a net.Error says so too.
@@ -118,7 +119,8 @@ type TooSlowError struct {
 
 // Error names URL, rate and remedy.
 func (e *TooSlowError) Error() string {
-	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, Limits.MinRate is %d a second", urlx.Redact(e.URL), e.Got, e.In.Round(time.Millisecond), e.Limit)
+	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, %s is %d a second", urlx.Redact(e.URL), e.Got,
+		e.In.Round(time.Millisecond), remedy.MinRate.Name(), e.Limit)
 }
 
 // Timeout is true: a net.Error says so too.
@@ -140,9 +142,9 @@ func (e *PrivateAddressError) Error() string {
 		who = e.Host + " is at " + who + ", which"
 	}
 	if e.denied {
-		return fmt.Sprintf("%s stands for %s, an address of this machine, which Politeness.DenyLoopback forbids", e.Host, e.Addr)
+		return fmt.Sprintf("%s stands for %s, an address of this machine, which %s forbids", e.Host, e.Addr, remedy.DenyLoopback)
 	}
-	return fmt.Sprintf("%s is not a public address; to allow it, add %s/%d to Politeness.AllowPrivate", who, e.Addr, e.Addr.BitLen())
+	return fmt.Sprintf("%s is not a public address; to allow it, add %s/%d to %s", who, e.Addr, e.Addr.BitLen(), remedy.AllowPrivate)
 }
 
 // BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
@@ -157,10 +159,11 @@ type BodyTooLargeError struct {
 // Error names URL, limit and remedies.
 func (e *BodyTooLargeError) Error() string {
 	if e.Spooled {
-		return fmt.Sprintf("the body of %s is larger than Limits.Spool = %d bytes; raise the limit, or use RequestWithResponseWriter", urlx.Redact(e.URL), e.Limit)
+		return fmt.Sprintf("the body of %s is larger than %s = %d bytes; raise the limit, or use RequestWithResponseWriter",
+			urlx.Redact(e.URL), remedy.Spool.Name(), e.Limit)
 	}
-	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
-		urlx.Redact(e.URL), e.Limit)
+	return fmt.Sprintf("the body of %s is larger than %s = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
+		urlx.Redact(e.URL), remedy.Body.Name(), e.Limit)
 }
 
 // TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
@@ -226,9 +229,9 @@ type HeaderTooLargeError struct {
 // Error names URL, limit and remedy.
 func (e *HeaderTooLargeError) Error() string {
 	if e.Fields > 0 {
-		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", urlx.Redact(e.URL), e.Fields)
+		return fmt.Sprintf("the response of %s has more than %s = %d header fields", urlx.Redact(e.URL), remedy.HeaderFields.Name(), e.Fields)
 	}
-	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", urlx.Redact(e.URL), e.Limit)
+	return fmt.Sprintf("the header of the response of %s is larger than %s = %d bytes", urlx.Redact(e.URL), remedy.Header.Name(), e.Limit)
 }
 
 // FramingError is the failure of a response that does not say, or says in two ways, where it ends: the bytes behind
@@ -269,7 +272,8 @@ type RatioError struct {
 
 // Error names URL, limit and sizes.
 func (e *RatioError) Error() string {
-	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than Limits.Ratio = %d times", urlx.Redact(e.URL), e.Wire, e.Decoded, e.Limit)
+	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than %s = %d times", urlx.Redact(e.URL), e.Wire,
+		e.Decoded, remedy.Ratio.Name(), e.Limit)
 }
 
 // CorruptBodyError is why a body broke off: its content coding is damaged, or is none. It is the cause of a

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -69,7 +70,8 @@ func (x *exchange) explained(err error) error {
 	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
-		return fmt.Errorf("%w: on this connection the server broke HTTP/2, or sent a header far above Limits.Header = %d bytes", err, limits.Header)
+		return fmt.Errorf("%w: on this connection the server broke HTTP/2, or sent a header far above %s = %d bytes", err,
+			remedy.Header.Name(), limits.Header)
 	}
 	return shortened(err)
 }

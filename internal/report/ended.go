@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // Ended is what the log says at the end of a crawl.
@@ -261,8 +263,8 @@ func (e Ended) silence() (lines []Line) {
 		if e.Itemless == 1 {
 			were, one = "was", "it"
 		}
-		warn(e.Example, Numbers{"pages": e.Itemless}, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
-			Count(e.Itemless, "page"), were, one)
+		warn(e.Example, Numbers{"pages": e.Itemless}, "no item was sent, although %s %s parsed: try the parser on %s with %s, or give %s if there are none to send",
+			Count(e.Itemless, "page"), were, one, remedy.TryParser, remedy.EmptyOK)
 	}
 	if len(e.Unfilled) > 0 {
 		were := "were"

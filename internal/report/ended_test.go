@@ -127,9 +127,9 @@ func TestEndedWithoutItems(t *testing.T) {
 			{Text: "books.csv: 1 item, 12 B"}, {Text: "books-{part}.jsonl: 1,500 items, 20.0 kB in 2 files; 3 duplicates left out; 2 failed"}, {Text: "standard output: 7 items"},
 			{Text: "books.db: 0 items; 1,200 items not for it: of another type, or not selected"}}},
 		{"one page", report.Ended{Itemless: 1, Example: "http://a.test/"}, []report.Line{{Warn: true, URL: "http://a.test/",
-			Text: "no item was sent, although 1 page was parsed: try the parser on it with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send"}}},
+			Text: "no item was sent, although 1 page was parsed: try the parser on it with spidertest.Parse, or give EngineWithEmptyOK if there are none to send"}}},
 		{"pages", report.Ended{Itemless: 2000}, []report.Line{{Warn: true,
-			Text: "no item was sent, although 2,000 pages were parsed: try the parser on one of them with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send"}}},
+			Text: "no item was sent, although 2,000 pages were parsed: try the parser on one of them with spidertest.Parse, or give EngineWithEmptyOK if there are none to send"}}},
 		{"a selector", report.Ended{Unmatched: []report.Query{{"CSS selector", "div.prodcut", 1, "http://a.test/1"}}}, []report.Line{
 			{Warn: true, URL: "http://a.test/1", Text: `the CSS selector "div.prodcut" matched nothing on the one page that it was tried on`},
 			{Warn: true, Text: "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page"}}},

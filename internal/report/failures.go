@@ -28,10 +28,8 @@ func (k Kind) Tell(thing string) string {
 	if where != "" {
 		where = " " + where
 	}
-	why := k.Example.Cause
-	if words, known := causes[why]; known {
-		why = words
-	} else if k.Example.Text != "" {
+	why := CauseInWords(k.Example.Cause)
+	if why == k.Example.Cause && k.Example.Text != "" {
 		why = k.Example.Text
 	}
 	return Count(k.Count, thing) + where + ": " + why

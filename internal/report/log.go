@@ -30,6 +30,7 @@ import (
 	"github.com/sirupsen/logrus"
 	slogrus "github.com/sirupsen/logrus/hooks/slog"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // Options say where the log of a crawl goes, and what is in it.
@@ -289,9 +290,9 @@ func (l Log) Dropped(text, reason, itemType, url string) {
 
 // Crowded warns that the requests of a host are refused for this reason, because they take too much of the queue, whose limit is in bytes.
 func (l Log) Crowded(host string, limit int64, reason string) {
-	l.with(Fields{Slot: host}, Numbers{"bytes": limit}).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
-		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
-		"or keep the queue on disk with cache/disk", host, limit, reason)
+	l.with(Fields{Slot: host}, Numbers{"bytes": limit}).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of %s = %d bytes: "+
+		"its further requests are filtered (%s), so that the other hosts live; bound it with %s, "+
+		"or keep the queue on disk (%s)", host, remedy.QueueBytes.Name(), limit, reason, remedy.MaxPages, remedy.DiskQueue)
 }
 
 // SameRedirect warns that this many pages were redirected to the same target, which was requested before: none of them has come to a parser.

@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
 // Message is what a line of the log says of a failure beside its fields: where it happened and why. The URL and the name of this module
@@ -117,9 +119,24 @@ func (e *OpeningError) Error() string { return e.What + " cannot be opened: " + 
 func (e *OpeningError) Unwrap() error { return e.Err }
 
 // causes say in words what the short names of causes stand for. Other causes are said as they are.
-var causes = map[string]string{
-	"certificate": "the certificate is not trusted", "proxy": "the proxy failed", "private address": "the host is in a private network",
-	"panic": "it panicked", "timeout": "the server took too long",
+var causes = map[string]sentence{
+	"certificate": said("the certificate is not trusted"), "proxy": said("the proxy failed"),
+	"private address": said("the host is in a private network"), "panic": said("it panicked"), "timeout": said("the server took too long"),
+	OverNodes: said("page over %s", remedy.Nodes), OverAttributes: said("page over %s", remedy.Attributes),
+}
+
+// The causes of failures on pages that exceed a bound.
+const (
+	OverNodes      = "page over Limits.Nodes"
+	OverAttributes = "page over Limits.Attributes"
+)
+
+// CauseInWords says what the short name of a cause stands for.
+func CauseInWords(cause string) string {
+	if words, known := causes[cause]; known {
+		return words.String()
+	}
+	return cause
 }
 
 // outcomes say how requests ended, and why, where the names of statistics would need an explanation.

@@ -26,11 +26,14 @@ func LeftOut[T any](prefix string, before, after T) (names []string) {
 	return names
 }
 
-// Negative yields those of the named fields of a struct that are less than zero, with their values. All of them are signed integers.
-func Negative(v any, names ...string) iter.Seq2[string, int64] {
+// Negative yields those of the named fields of a struct that are less than zero: the JSON name behind the prefix, and the value. All of
+// them are signed integers.
+func Negative(v any, prefix string, names ...string) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		for _, name := range names {
-			if n := reflect.ValueOf(v).FieldByName(name).Int(); n < 0 && !yield(name, n) {
+			field, _ := reflect.TypeOf(v).FieldByName(name)
+			n := reflect.ValueOf(v).FieldByName(name).Int()
+			if n < 0 && !yield(prefix+field.Tag.Get("json"), n) {
 				return
 			}
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 type bounds struct {
-	Pages  int
-	Time   time.Duration
-	Bytes  int64
+	Pages  int           `json:"pages"`
+	Time   time.Duration `json:"time"`
+	Bytes  int64         `json:"bytes"`
 	SlotBy func(string) int
 }
 
@@ -41,17 +41,17 @@ func TestLeftOut(t *testing.T) {
 func TestNegative(t *testing.T) {
 	var got []string
 	b := bounds{Pages: -2, Time: -time.Second, Bytes: -3}
-	for name, n := range setting.Negative(b, "Bytes", "Pages") {
+	for name, n := range setting.Negative(b, "of.", "Bytes", "Pages") {
 		got = append(got, fmt.Sprint(name, n))
 	}
-	if want := []string{"Bytes-3", "Pages-2"}; !reflect.DeepEqual(got, want) {
+	if want := []string{"of.bytes-3", "of.pages-2"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for range setting.Negative(bounds{Pages: 1}, "Pages", "Time") {
+	for range setting.Negative(bounds{Pages: 1}, "", "Pages", "Time") {
 		t.Error("neither is negative")
 	}
-	for name := range setting.Negative(b, "Bytes", "Pages") {
-		if name != "Bytes" {
+	for name := range setting.Negative(b, "of.", "Bytes", "Pages") {
+		if name != "of.bytes" {
 			t.Error("it goes on after the loop was left")
 		}
 		break
