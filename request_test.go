@@ -574,3 +574,28 @@ func TestBodiesSurviveTheFingerprint(t *testing.T) {
 		})
 	}
 }
+
+// A value of a struct that JSON shows nothing of is refused, not sent empty.
+func TestDataWithoutExportedFields(t *testing.T) {
+	type hidden struct{ price string }
+	type shown struct{ Price string }
+	for value, want := range map[any]bool{hidden{"1"}: false, &hidden{"1"}: false, shown{"1"}: true, struct{}{}: true, time.Now(): true} {
+		var err error
+		switch v := value.(type) {
+		case hidden:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case *hidden:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case shown:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case struct{}:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case time.Time:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		}
+		var refused *tegenaria.DataError
+		if got := !errors.As(err, &refused); got != want {
+			t.Errorf("%T: %v", value, err)
+		}
+	}
+}

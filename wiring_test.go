@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -483,3 +484,20 @@ type panicking struct{ enginetest.Hooks }
 func (*panicking) GetPriority() int { panic("priority") }
 
 func (*panicking) SeesInternal() bool { panic("internal") }
+
+// Values that are allowed and hardly meant are warned of when the crawl begins.
+func TestOptionsThatAreHardlyMeant(t *testing.T) {
+	var log bytes.Buffer
+	engine := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), enginetest.NewSpider("http://a.test/"), logTo(&log),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 2, Items: 5}), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 3}),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second, Jitter: 0.5}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 2}))
+	if err := engine.Run(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"Politeness.Delay is 2ns: was 2 * time.Second or 2 * time.Millisecond meant?",
+		"EngineWithPoliteness: Jitter was set, and a later option", "EngineWithLimits: Items was set"} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("the log does not say %q:\n%s", text, &log)
+		}
+	}
+}

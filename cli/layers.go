@@ -119,7 +119,7 @@ func (c *call) section(e entry, def *Definition) (mine bool, err error) {
 
 // mistake says where an error is, without the value if that is secret.
 func (e *entry) mistake(err error) error {
-	if e.secret && strings.Contains(err.Error(), fmt.Sprintf("%q", e.text)) {
+	if value := (*setting.ValueError)(nil); e.secret && errors.As(err, &value) {
 		return fmt.Errorf("%s: the content of the file does not fit", e.where)
 	}
 	return fmt.Errorf("%s: %w", e.where, err)

@@ -20,13 +20,10 @@ func pause(d time.Duration) { <-time.After(d) }
 // owner notes what it is told, and when.
 type owner struct {
 	began time.Time
-	takes time.Duration // how long Abandon takes
 
-	mu    sync.Mutex // guards the fields below
-	told  []string
-	loss  guard.Loss
-	doom  time.Duration // when it was given up
-	ended bool          // Abandon has returned
+	mu   sync.Mutex // guards the fields below
+	told []string
+	loss guard.Loss
 }
 
 func newOwner() *owner { return &owner{began: time.Now()} }
@@ -42,21 +39,8 @@ func (o *owner) Slow(at string, took time.Duration) { o.note("%s slow after %s",
 func (o *owner) Abandon(l guard.Loss) {
 	o.note("%s abandoned", l.At)
 	o.mu.Lock()
-	o.doom = time.Since(o.began)
-	o.mu.Unlock()
-	if o.takes > 0 {
-		pause(o.takes)
-	}
-	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.loss, o.ended = l, true
-}
-
-// lost returns when the owner's code was given up, and the loss if it has been told of it.
-func (o *owner) lost() (doom time.Duration, loss guard.Loss, ended bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.doom, o.loss, o.ended
+	o.loss = l
 }
 
 func (o *owner) all() []string {

@@ -16,6 +16,19 @@ var (
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
+// ValueError is a text that Parse cannot read.
+type ValueError struct {
+	Text    string // of the value, or of the element of a list
+	Problem string // "is neither true nor false"
+	Err     error  // of a type that reads itself; nil for others
+}
+
+// Error quotes the text.
+func (e *ValueError) Error() string { return fmt.Sprintf("%q %s", e.Text, e.Problem) }
+
+// Unwrap returns Err.
+func (e *ValueError) Unwrap() error { return e.Err }
+
 // Parsable reports whether Parse can read values of a type.
 func Parsable(t reflect.Type) bool {
 	if t.Kind() == reflect.Slice && !isText(t) {
@@ -70,7 +83,7 @@ func Parse(v reflect.Value, text string) error {
 	case t == durationType:
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%q is no duration; write it with a unit, such as 500ms, 10s or 1h30m", text)
+			return &ValueError{Text: text, Problem: "is no duration; write it with a unit, such as 500ms, 10s or 1h30m"}
 		}
 		v.SetInt(int64(d))
 		return nil
@@ -81,7 +94,7 @@ func Parse(v reflect.Value, text string) error {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			if at, err = time.Parse(time.DateOnly, text); err != nil {
-				return fmt.Errorf("%q is no time; write it as 2006-01-02 or 2006-01-02T15:04:05Z", text)
+				return &ValueError{Text: text, Problem: "is no time; write it as 2006-01-02 or 2006-01-02T15:04:05Z"}
 			}
 		}
 		v.Set(reflect.ValueOf(at))
@@ -89,7 +102,7 @@ func Parse(v reflect.Value, text string) error {
 	case isText(t):
 		made := reflect.New(t)
 		if err := made.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
-			return fmt.Errorf("%q is no %s: %w", text, strings.ToLower(t.Name()), err)
+			return &ValueError{text, fmt.Sprintf("is no %s: %v", strings.ToLower(t.Name()), err), err}
 		}
 		v.Set(made.Elem())
 		return nil
@@ -123,7 +136,7 @@ func parseBasic(v reflect.Value, text string) error {
 	case reflect.Bool:
 		var yes bool
 		if yes, err = strconv.ParseBool(text); err != nil {
-			return fmt.Errorf("%q is neither true nor false", text)
+			return &ValueError{Text: text, Problem: "is neither true nor false"}
 		}
 		v.SetBool(yes)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -156,9 +169,9 @@ func parseBasic(v reflect.Value, text string) error {
 
 func notNumber(text, kind string, err error) error {
 	if isRange(err) {
-		return fmt.Errorf("%q is out of range", text)
+		return &ValueError{Text: text, Problem: "is out of range"}
 	}
-	return fmt.Errorf("%q is no %s", text, kind)
+	return &ValueError{Text: text, Problem: "is no " + kind}
 }
 
 func isRange(err error) bool {

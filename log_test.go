@@ -3,7 +3,6 @@ package tegenaria_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -148,48 +147,6 @@ func TestWordsOfFailures(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Values that are allowed and hardly meant are warned of when the crawl begins.
-func TestOptionsThatAreHardlyMeant(t *testing.T) {
-	var log bytes.Buffer
-	engine := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), enginetest.NewSpider("http://a.test/"), logTo(&log),
-		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 2, Items: 5}), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 3}),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second, Jitter: 0.5}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 2}))
-	if err := engine.Run(t.Context(), "test"); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"Politeness.Delay is 2ns: was 2 * time.Second or 2 * time.Millisecond meant?",
-		"EngineWithPoliteness: Jitter was set, and a later option", "EngineWithLimits: Items was set"} {
-		if !strings.Contains(log.String(), text) {
-			t.Errorf("the log does not say %q:\n%s", text, &log)
-		}
-	}
-}
-
-// A value of a struct that JSON shows nothing of is refused, not sent empty.
-func TestDataWithoutExportedFields(t *testing.T) {
-	type hidden struct{ price string }
-	type shown struct{ Price string }
-	for value, want := range map[any]bool{hidden{"1"}: false, &hidden{"1"}: false, shown{"1"}: true, struct{}{}: true, time.Now(): true} {
-		var err error
-		switch v := value.(type) {
-		case hidden:
-			err = errorOf(t, tegenaria.RequestWithData(v))
-		case *hidden:
-			err = errorOf(t, tegenaria.RequestWithData(v))
-		case shown:
-			err = errorOf(t, tegenaria.RequestWithData(v))
-		case struct{}:
-			err = errorOf(t, tegenaria.RequestWithData(v))
-		case time.Time:
-			err = errorOf(t, tegenaria.RequestWithData(v))
-		}
-		var refused *tegenaria.DataError
-		if got := !errors.As(err, &refused); got != want {
-			t.Errorf("%T: %v", value, err)
-		}
 	}
 }
 
