@@ -20,6 +20,7 @@ func pause(d time.Duration) { <-time.After(d) }
 // owner notes what it is told, and when.
 type owner struct {
 	began time.Time
+	takes time.Duration // how long Abandon takes
 
 	mu   sync.Mutex // guards the fields below
 	told []string
@@ -38,6 +39,9 @@ func (o *owner) Slow(at string, took time.Duration) { o.note("%s slow after %s",
 
 func (o *owner) Abandon(l guard.Loss) {
 	o.note("%s abandoned", l.At)
+	if o.takes > 0 {
+		pause(o.takes)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.loss = l
