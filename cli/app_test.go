@@ -46,6 +46,16 @@ func offline(spiders ...tegenaria.SpiderInterface) *cli.App {
 	return app
 }
 
+// noSettings returns a settings file without any, in a folder of its own: what is kept of runs lies beside it.
+func noSettings(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tegenaria.yaml")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // run runs a command in an empty directory.
 func run(t *testing.T, app *cli.App, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

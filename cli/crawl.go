@@ -184,7 +184,12 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 			return &usageError{fmt.Errorf("--result: %w", err)}
 		}
 	}
-	defer func() { err = errors.Join(err, result.write(err)) }()
+	defer func() {
+		err = errors.Join(err, result.write(err))
+		if keepErr := result.keep(err); keepErr != nil {
+			fmt.Fprintf(c.err, "%s: this run is not kept, see the command runs: %s\n", c.name, c.message(keepErr))
+		}
+	}()
 
 	if f.emptyOK {
 		f.flags = append(f.flags, entry{path: []string{"empty_ok"}, text: "true", origin: "flag --empty-ok", where: "--empty-ok"})
@@ -272,17 +277,30 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 		return err
 	}
 	result.engine = run.engine
+	if result.folder, err = c.runFolder(); err != nil {
+		return err
+	}
+	result.run = &pastRun{Spider: task.name(), Began: time.Now(), Job: f.job, Args: task.Args, Settings: changedSettings(run.engine, l)}
 	return c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
 }
 
 // judged runs the crawl and judges it.
 func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, task *task, expect, stopIf []*rule, result *result) error {
 	rules := append(expect[:len(expect):len(expect)], stopIf...)
-	history, err := c.history(task.name(), rules)
-	if err != nil {
-		return err
+	var past []tegenaria.Stats
+	if slices.ContainsFunc(rules, func(r *rule) bool { return r.past }) {
+		runs, err := readRuns(result.folder, task.name())
+		if err != nil {
+			return err
+		}
+		past = finishedStats(runs)
 	}
-	facts := func() facts { return facts{job: run.engine.JobStats(), run: run.engine.Stats(), last: history.last} }
+	facts := func() facts { return facts{job: run.engine.JobStats(), run: run.engine.Stats(), past: past} }
+	defer func() {
+		for _, r := range rules {
+			result.run.Rules = append(result.run.Rules, r.judged(facts()))
+		}
+	}()
 	stopped, err := c.execute(ctx, run, l, stopIf, facts)
 	var why *tegenaria.StoppedError
 	switch isStopped := errors.As(err, &why); {
@@ -308,9 +326,6 @@ func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, t
 	}
 	if len(broken) > 0 {
 		return &brokenError{errors.Join(broken...)}
-	}
-	if err == nil {
-		return history.keep(run.engine.JobStats())
 	}
 	return nil
 }

@@ -46,5 +46,6 @@
 //	--expect 'run.responses > 0' --stop-if 'error_count > 100'
 //
 // The language is that of expr-lang.org. fill["price"] is the part of the items whose field price is filled, of all types that have one; a
-// rule that asks for it has the fields counted. last has the counts of the last run of the spider that ended with 0, see the command crawl.
+// rule that asks for it has the fields counted. last has the counts of the last run of the spider that has finished with
+// exit code 0, median(7) and min(7) the median and the least of each count of the last seven, see the command runs.
 package cli

@@ -21,7 +21,7 @@ func TestJobsRevealNoPassword(t *testing.T) {
 			t.Parallel() // each waits between its retries
 			job := filepath.Join(dir, fmt.Sprint(i))
 			app := cli.New(tegenaria.NewSpider("s", nowhereParser, seed))
-			app.Run(t.Context(), []string{"crawl", "s", "--quiet", "--log-file", job + ".log", "--job", job}, nil, new(bytes.Buffer), new(bytes.Buffer)) // it gets nothing
+			app.Run(t.Context(), []string{"crawl", "s", "--quiet", "--log-file", job + ".log", "--job", job, "--config", noSettings(t)}, nil, new(bytes.Buffer), new(bytes.Buffer)) // it gets nothing
 			for _, args := range [][]string{{"status", job}, {"status", "--json", job}, {"pending", job}, {"outcomes", job}, {"dead", job}, {"dead", "--json", job}, {"explain", job, seed},
 				{"explain", "--json", job, seed}, {"export", job}, {"requeue", job}, {"status", job}, {"pending", job}, {"pending", "--json", job}, {"export", job}} {
 				var out, stderr bytes.Buffer

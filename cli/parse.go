@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -385,4 +386,25 @@ func cellOf(v any) string {
 		text = string(runes[:most-1]) + "…"
 	}
 	return text
+}
+
+// mostFileName bounds a name of a file, in bytes: with an ending it is one that every file system takes.
+const mostFileName = 200
+
+// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers. One that is too long ends with
+// a hash.
+func fileName(name string) string {
+	var b strings.Builder
+	for _, r := range []byte(name) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			b.WriteByte(r)
+		} else {
+			fmt.Fprintf(&b, "%%%02x", r)
+		}
+	}
+	if b.Len() > mostFileName {
+		hash := fmt.Sprintf("-%x", sha256.Sum256([]byte(name)))
+		return b.String()[:mostFileName-len(hash)] + hash
+	}
+	return b.String()
 }

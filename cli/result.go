@@ -2,15 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/outfile"
@@ -22,6 +19,8 @@ type result struct {
 	engine *tegenaria.SpiderEngine // nil until there is one
 	rules  []string                // that were broken, or have ended the crawl
 	before bool                    // the job was finished before, which is allowed
+	run    *pastRun                // what is kept of the run; nil: it has not begun
+	folder string                  // where that is kept
 }
 
 // resultJSON is its form.
@@ -50,6 +49,32 @@ func (r *result) write(err error) error {
 	if r.path == "" {
 		return nil
 	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r.content(err)); err != nil {
+		return fmt.Errorf("--result: %w", err)
+	}
+	if err := outfile.Replace(r.path, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--result: %w", err)
+	}
+	return nil
+}
+
+// keep adds the run to those that are kept.
+func (r *result) keep(err error) error {
+	if r.run == nil {
+		return nil
+	}
+	content := r.content(err)
+	r.run.Code, r.run.Reason, r.run.Error, r.run.Stats = content.Code, content.Reason, content.Error, r.engine.JobStats()
+	r.run.Finished = content.Code == codeFinished && r.engine.Summary().Reason == "finished"
+	return r.run.keep(r.folder)
+}
+
+// content is what is told of a crawl that has ended with an error, or without one.
+func (r *result) content(err error) resultJSON {
 	content := resultJSON{Code: codeOf(err), Rules: r.rules, Reason: "finished"}
 	if err != nil {
 		content.Error = err.Error()
@@ -72,85 +97,5 @@ func (r *result) write(err error) error {
 	case errors.As(err, &interrupted):
 		content.Reason = "interrupted"
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
-		return fmt.Errorf("--result: %w", err)
-	}
-	if err := outfile.Replace(r.path, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("--result: %w", err)
-	}
-	return nil
-}
-
-// history is what is kept of the last run of a spider, for rules that ask for it.
-type history struct {
-	path string // "" if no rule asks
-	last tegenaria.Stats
-}
-
-// history reads what is kept of a crawl, if a rule asks for it: in .tegenaria beside the settings file, or else in the working directory.
-func (c *call) history(crawl string, rules []*rule) (*history, error) {
-	h := &history{}
-	if !slices.ContainsFunc(rules, func(r *rule) bool { return r.last }) {
-		return h, nil
-	}
-	dir := "."
-	file, err := readSettings(c.config)
-	if err != nil {
-		return nil, err
-	}
-	if file.path != "" {
-		dir = filepath.Dir(file.path)
-	}
-	h.path = filepath.Join(dir, ".tegenaria", "last", fileName(crawl)+".json")
-	text, err := os.ReadFile(h.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &h.last)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the counts of the last run, in %s: %w; remove the file to begin anew", h.path, err)
-	}
-	return h, nil
-}
-
-// keep keeps the counts of a run that has finished and that no rule finds fault with.
-func (h *history) keep(s tegenaria.Stats) error {
-	if h.path == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(h.path), 0o755); err != nil {
-		return err
-	}
-	return outfile.Replace(h.path, append(text, '\n'), 0o644)
-}
-
-// mostFileName bounds a name of a file, in bytes: with an ending it is one that every file system takes.
-const mostFileName = 200
-
-// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers. One that is too long ends with
-// a hash.
-func fileName(name string) string {
-	var b strings.Builder
-	for _, r := range []byte(name) {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			b.WriteByte(r)
-		} else {
-			fmt.Fprintf(&b, "%%%02x", r)
-		}
-	}
-	if b.Len() > mostFileName {
-		hash := fmt.Sprintf("-%x", sha256.Sum256([]byte(name)))
-		return b.String()[:mostFileName-len(hash)] + hash
-	}
-	return b.String()
+	return content
 }

@@ -18,7 +18,7 @@ import (
 type rule struct {
 	text    string
 	program *vm.Program
-	last    bool // it asks for the last run
+	past    bool // it asks for past runs
 	fill    bool // it asks how full the fields of items are
 }
 
@@ -31,7 +31,8 @@ func newRule(text string) (*rule, error) {
 	}
 	r := &rule{text: text, program: program}
 	for _, name := range identifiers(program.Node()) {
-		r.last, r.fill = r.last || name == "last", r.fill || name == "fill"
+		r.past = r.past || slices.Contains(pastNames, name)
+		r.fill = r.fill || name == "fill"
 	}
 	return r, nil
 }
@@ -80,17 +81,35 @@ func (r *rule) broken(f facts, err error) string {
 	if err != nil {
 		return text + ": " + err.Error()
 	}
-	var values []string
-	env := f.env()
-	for _, name := range asked(r.program.Node()) {
-		if value, err := expr.Eval(name, env); err == nil && !slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, name+" = ") }) {
-			values = append(values, fmt.Sprintf("%s = %v", name, value))
-		}
-	}
-	if len(values) > 0 {
+	if values := r.values(f); len(values) > 0 {
 		text += " (" + strings.Join(values, ", ") + ")"
 	}
 	return text
+}
+
+// values are the counts that the rule asks for: "item_scraped = 20".
+func (r *rule) values(f facts) (values []string) {
+	env := f.env()
+	for _, name := range asked(r.program.Node()) {
+		if value, err := evaluate(name, env); err == nil && !slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, name+" = ") }) {
+			values = append(values, fmt.Sprintf("%s = %v", name, value))
+		}
+	}
+	return values
+}
+
+func evaluate(text string, env any) (any, error) {
+	program, err := expr.Compile(text, expr.Env(env))
+	if err != nil {
+		return nil, err
+	}
+	return expr.Run(program, env)
+}
+
+// judged is what is kept of the rule and of these counts.
+func (r *rule) judged(f facts) judgedRule {
+	holds, _ := r.holds(f) // one that cannot be worked out does not hold
+	return judgedRule{Rule: r.text, Holds: holds, Values: r.values(f)}
 }
 
 // visitor calls itself for each node of a rule.
@@ -105,7 +124,7 @@ func identifiers(n ast.Node) (names []string) {
 		case *ast.IdentifierNode:
 			names = append(names, n.Value)
 		case *ast.MemberNode:
-			if base, ok := n.Node.(*ast.IdentifierNode); ok && (base.Value == "run" || base.Value == "last") {
+			if isCounts(n.Node) {
 				if name, ok := n.Property.(*ast.StringNode); ok {
 					names = append(names, name.Value)
 				}
@@ -115,7 +134,19 @@ func identifiers(n ast.Node) (names []string) {
 	return names
 }
 
-// asked returns the counts that a rule asks for: responses, status[404], last.item_scraped.
+// isCounts reports whether a node is the counts of runs: run, last, median(7).
+func isCounts(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return n.Value == "run" || n.Value == "last"
+	case *ast.CallNode:
+		name, ok := n.Callee.(*ast.IdentifierNode)
+		return ok && slices.Contains(pastNames, name.Value)
+	}
+	return false
+}
+
+// asked returns the counts that a rule asks for: responses, status[404], last.item_scraped, median(7).item_scraped.
 func asked(n ast.Node) (names []string) {
 	within := make(map[ast.Node]bool) // parts of a longer name
 	var nodes []ast.Node
@@ -126,6 +157,8 @@ func asked(n ast.Node) (names []string) {
 				within[n.Node] = true
 				nodes = append(nodes, n)
 			}
+		case *ast.CallNode:
+			within[n.Callee] = true
 		case *ast.IdentifierNode:
 			nodes = append(nodes, n)
 		}
@@ -147,14 +180,24 @@ func isConstant(n ast.Node) bool {
 }
 
 // facts are the counts that rules are about.
-type facts struct{ job, run, last tegenaria.Stats }
+type facts struct {
+	job, run tegenaria.Stats
+	past     []tegenaria.Stats // of the runs that have finished, the newest first
+}
+
+// pastNames are the names of what a rule can ask of past runs.
+var pastNames = []string{"last", "median", "min"}
 
 // countsType is Stats as rules see it, by the names of its JSON: its maps have texts or numbers as keys. factsType has the same of this
-// run and of the last one beside.
+// run and of past ones beside.
 var (
 	countsType = countsOf()
+	ofPastType = reflect.FuncOf([]reflect.Type{reflect.TypeFor[int]()}, []reflect.Type{countsType}, false)
 	factsType  = reflect.StructOf(append(visible(countsType),
-		reflect.StructField{Name: "Run", Type: countsType, Tag: `expr:"run"`}, reflect.StructField{Name: "Last", Type: countsType, Tag: `expr:"last"`}))
+		reflect.StructField{Name: "Run", Type: countsType, Tag: `expr:"run"`},
+		reflect.StructField{Name: "Last", Type: countsType, Tag: `expr:"last"`},
+		reflect.StructField{Name: "Median", Type: ofPastType, Tag: `expr:"median"`},
+		reflect.StructField{Name: "Min", Type: ofPastType, Tag: `expr:"min"`}))
 )
 
 func visible(t reflect.Type) (fields []reflect.StructField) {
@@ -191,8 +234,56 @@ func (f facts) env() any {
 	env := reflect.New(factsType).Elem()
 	fillCounts(env, f.job)
 	fillCounts(env.FieldByName("Run"), f.run)
-	fillCounts(env.FieldByName("Last"), f.last)
+	if len(f.past) > 0 {
+		fillCounts(env.FieldByName("Last"), f.past[0])
+	}
+	env.FieldByName("Median").Set(f.ofPast(func(sorted []float64) float64 {
+		return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	}))
+	env.FieldByName("Min").Set(f.ofPast(func(sorted []float64) float64 { return sorted[0] }))
 	return env.Interface()
+}
+
+// ofPast returns a func that makes one of each count of the last n runs, or of as many as there are; 0 if there are none.
+func (f facts) ofPast(one func(sorted []float64) float64) reflect.Value {
+	return reflect.MakeFunc(ofPastType, func(args []reflect.Value) []reflect.Value {
+		counts := reflect.New(countsType).Elem()
+		var list []reflect.Value
+		for _, s := range f.past[:min(len(f.past), max(0, int(args[0].Int())))] {
+			of := reflect.New(countsType).Elem()
+			fillCounts(of, s)
+			list = append(list, of)
+		}
+		for i := range counts.NumField() {
+			to := counts.Field(i)
+			if to.Kind() != reflect.Map {
+				to.Set(oneOf(to.Type(), list, one, func(of reflect.Value) reflect.Value { return of.Field(i) }))
+				continue
+			}
+			to.Set(reflect.MakeMap(to.Type()))
+			for _, of := range list {
+				for _, key := range of.Field(i).MapKeys() {
+					to.SetMapIndex(key, oneOf(to.Type().Elem(), list, one, func(of reflect.Value) reflect.Value { return of.Field(i).MapIndex(key) }))
+				}
+			}
+		}
+		return []reflect.Value{counts}
+	})
+}
+
+// oneOf makes one value of the type t of those of several runs. A run that has none counts as one with 0.
+func oneOf(t reflect.Type, runs []reflect.Value, one func(sorted []float64) float64, value func(run reflect.Value) reflect.Value) reflect.Value {
+	sorted := make([]float64, len(runs))
+	for i, run := range runs {
+		if v := value(run); v.IsValid() {
+			sorted[i] = v.Convert(reflect.TypeFor[float64]()).Float()
+		}
+	}
+	if len(sorted) == 0 {
+		return reflect.Zero(t)
+	}
+	slices.Sort(sorted)
+	return reflect.ValueOf(one(sorted)).Convert(t)
 }
 
 func fillCounts(to reflect.Value, s tegenaria.Stats) {

@@ -89,7 +89,7 @@ func crawlSite(t *testing.T, base string, args ...string) siteResult {
 		args = append(args, base+"/")
 	}
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"crawl", "--log-level", "error", "-O", out, "--result", result}, args...)
+	args = append([]string{"crawl", "--log-level", "error", "-O", out, "--result", result, "--config", noSettings(t)}, args...)
 	r := siteResult{code: cli.New().Run(t.Context(), args, nil, &stdout, &stderr), stderr: stderr.String()}
 	if stdout.Len() > 0 {
 		t.Errorf("stdout: %s", &stdout)
@@ -339,7 +339,7 @@ func TestSiteJob(t *testing.T) {
 	code := 3
 	for runs := 0; code == 3; runs++ {
 		var stderr bytes.Buffer
-		args := []string{"crawl", s.URL + "/", "--sitemaps", "--job", dir, "-O", out, "--limit", "pages=6"}
+		args := []string{"crawl", s.URL + "/", "--sitemaps", "--job", dir, "-O", out, "--limit", "pages=6", "--config", noSettings(t)}
 		code = cli.New().Run(t.Context(), args, nil, io.Discard, &stderr)
 		if runs > 10 {
 			t.Fatalf("the job does not end: %s", &stderr)

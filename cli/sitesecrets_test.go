@@ -113,9 +113,10 @@ func TestNoSecretIsWritten(t *testing.T) {
 			t.Parallel() // they wait for what is tried again
 			server, dead, loggedIn := planted(t)
 			host := strings.TrimPrefix(server.URL, "http://")
-			dir := t.TempDir()
+			settings := noSettings(t)
+			dir := filepath.Dir(settings)
 			args := []string{"crawl", "http://me:seedPassword@" + host + "/", "http://tokenUser@localhost:1/", "http://me:deadSeed@" + dead + "/",
-				"--timeout", "200ms", "--result", filepath.Join(dir, "result"), "--auth", "http://127.0.0.1:1=me:authPassword", "--auth", "https://" + host + "=me:authOrigin"}
+				"--config", settings, "--timeout", "200ms", "--result", filepath.Join(dir, "result"), "--auth", "http://127.0.0.1:1=me:authPassword", "--auth", "https://" + host + "=me:authOrigin"}
 			for _, flag := range tt.flags {
 				switch flag {
 				case "feed":
@@ -219,7 +220,8 @@ func TestSiteLogins(t *testing.T) {
 	} {
 		clear(seen)
 		var stdout, stderr bytes.Buffer
-		code := cli.New().Run(t.Context(), []string{"crawl", "--quiet", one.URL + "/", two.URL + "/", "--auth", tt.auth}, nil, &stdout, &stderr)
+		args := []string{"crawl", "--quiet", one.URL + "/", two.URL + "/", "--auth", tt.auth, "--config", noSettings(t)}
+		code := cli.New().Run(t.Context(), args, nil, &stdout, &stderr)
 		if code != 0 || seen["one/"] != tt.one || seen["two/"] != "" || strings.Count(stdout.String(), "\n") != 2 {
 			t.Errorf("--auth %s: exit code %d, the servers saw %q: %s%s", tt.auth, code, seen, &stdout, &stderr)
 		}

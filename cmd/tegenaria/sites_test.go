@@ -35,8 +35,12 @@ var chromium = flag.String("browser", "", "the program of Chromium; without it t
 // crawl runs the command crawl with an app.
 func crawl(t *testing.T, a *cli.App, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	settings := filepath.Join(t.TempDir(), "tegenaria.yaml") // what is kept of the run lies beside it
+	if err := os.WriteFile(settings, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out, err bytes.Buffer
-	code = a.Run(t.Context(), append([]string{"crawl", "--quiet"}, args...), nil, &out, &err)
+	code = a.Run(t.Context(), append([]string{"crawl", "--quiet", "--config", settings}, args...), nil, &out, &err)
 	return code, out.String(), err.String()
 }
 
