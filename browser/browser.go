@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -65,6 +66,7 @@ type Browser struct {
 	tabs     chan struct{} // has room for those that may make a page
 	closing  chan struct{} // has room for those that may be closing beside these
 	ownCalls atomic.Int64
+	unable   atomic.Int64 // downloads in a row for which Chromium could not be run
 	refused  atomic.Int64
 
 	running  sync.WaitGroup // what is to end with the run
@@ -125,6 +127,7 @@ func (b *Browser) Open(context.Context, tegenaria.SpiderInterface) error {
 		return &InUseError{}
 	}
 	b.inUse = true
+	b.unable.Store(0)
 	return nil
 }
 
@@ -188,6 +191,10 @@ func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Cont
 	result <- ctx
 }
 
+// mostUnable is how many downloads in a row may fail because Chromium cannot be run, before the crawl is closed: its pages would fail, one
+// after the other, through no fault of theirs.
+const mostUnable = 4
+
 // download makes a page. If Chromium is lost before the site was asked for the document, the page is made by another one: once, since
 // with more than one lost Chromium the machine is to blame.
 func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
@@ -197,7 +204,15 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	}
 	resp, sent, err := b.try(ctx, asked)
 	if _, lost := errors.AsType[*LostError](err); lost && !sent {
-		resp, _, err = b.try(ctx, asked)
+		resp, sent, err = b.try(ctx, asked)
+	}
+	_, lost := errors.AsType[*LostError](err)
+	_, unstarted := errors.AsType[*StartError](err)
+	switch {
+	case err == nil:
+		b.unable.Store(0)
+	case (lost || unstarted) && !sent && b.unable.Add(1) >= mostUnable:
+		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium cannot be run, %d times in a row: %v; it may need more memory, or fewer Options.Tabs", mostUnable, err))
 	}
 	return resp, err
 }

@@ -39,6 +39,9 @@ func (e *StartError) Error() string { return fmt.Sprintf("browser: starting %s: 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
+// Temporary says that another attempt may succeed, which middleware.Retry makes.
+func (*StartError) Temporary() bool { return true }
+
 // UnguardedError is the failure of [Connect] without Options.DangerouslyWithoutGuard.
 type UnguardedError struct{}
 
@@ -88,6 +91,9 @@ type LostError struct {
 func (e *LostError) Error() string {
 	return fmt.Sprintf("browser: Chromium was lost while it made %s: %s", e.URL, e.Reason)
 }
+
+// Temporary says that another attempt may succeed, which middleware.Retry makes.
+func (*LostError) Temporary() bool { return true }
 
 // NavigationError is the failure of a document that Chromium could not get.
 type NavigationError struct {

@@ -354,6 +354,35 @@ func signal(t *testing.T, pid int, s os.Signal) {
 }
 
 // inRun calls a func in a run, with one that gets pages by a browser.
+// A Chromium that ends as soon as it is started is no fault of the pages: the crawl is closed, with the reason, before all of them have
+// failed. It fails if download does not count what could not be run.
+func TestChromiumCannotBeRun(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "chromium")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := browser.Open(browser.Options{Path: program, Tabs: 1, DangerouslyWithoutSandbox: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seeds []*tegenaria.Request
+	for i := range 20 {
+		seeds = append(seeds, tegenaria.NewRequest(fmt.Sprintf("http://127.0.0.1:1/%d", i), "", nil, tegenaria.RequestWithDownloader("browser")))
+	}
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithConcurrency(1),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+	e.RegisterDownloader("browser", b)
+	e.RegisterSpiders(tegenaria.NewSpiderOf("s", func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { return nil }, seeds...))
+	err = e.Run(t.Context(), "s")
+	stopped, ok := errors.AsType[*tegenaria.StoppedError](err)
+	if !ok || !strings.HasPrefix(stopped.Reason, "Chromium cannot be run, 4 times in a row: browser: ") {
+		t.Errorf("Run: %v", err)
+	}
+	if failed := e.Stats().Outcomes[tegenaria.Failed]; failed != 3 {
+		t.Errorf("%d pages have failed", failed)
+	}
+}
+
 func inRun(t *testing.T, b *browser.Browser, seed string, f func(get getter)) {
 	t.Helper()
 	parser := func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {

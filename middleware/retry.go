@@ -47,7 +47,7 @@ type RetryOptions struct {
 
 // Retry retries requests after temporary failures: a status code of the list, a timeout, a failed look-up of the
 // name, a connection that was refused or broke off, a proxy that refuses for a reason that may go away, a header or a
-// body that was cut short. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
+// body that was cut short, an error of a downloader whose method Temporary returns true, such as a browser that was lost. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
 // §10.2.3, seconds or date) are over. Where there was no connection at all the site may be away for a while: such a
 // request is tried more often, see RetryOptions.Unreachable. After the last attempt it ends as gave-up, with a reason such as
 // "status 503" or "timeout", and the ErrorHandlers are called.
@@ -216,6 +216,7 @@ func transientText(err error) (text string, unsent bool) {
 		silent  *tegenaria.NoResultError
 		private *tegenaria.PrivateAddressError
 		proxy   *tegenaria.ProxyError
+		other   interface{ Temporary() bool }
 	)
 	switch {
 	case errors.Is(err, context.Canceled), errors.As(err, &private):
@@ -241,6 +242,8 @@ func transientText(err error) (text string, unsent bool) {
 		return "connection broken", proxy != nil
 	case op != nil && (op.Op == "read" || op.Op == "write"):
 		return "connection broken", false
+	case errors.As(err, &other) && other.Temporary(): // of a downloader of its own, such as a browser
+		return "temporary failure", false
 	}
 	message := err.Error() // net/http has no types for these
 	for _, known := range [...]string{"server closed idle connection", "server sent GOAWAY", "stream error: ", "connection error: ", "client connection lost", "transport connection broken"} {

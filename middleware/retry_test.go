@@ -60,6 +60,8 @@ func TestRetryDecides(t *testing.T) {
 		{"EOF", tegenaria.StageDownload, io.EOF, "", "connection broken"},
 		{"reset", tegenaria.StageDownload, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "", "connection broken"},
 		{"idle connection", tegenaria.StageDownload, errors.New("http: server closed idle connection"), "", "connection broken"},
+		{"temporary", tegenaria.StageDownload, temporaryError(true), "", "temporary failure"},
+		{"not temporary", tegenaria.StageDownload, temporaryError(false), "", ""},
 		{"HTTP/2", tegenaria.StageDownload, errors.New("stream error: stream ID 3; INTERNAL_ERROR"), "", "connection broken"},
 		{"HTTP/2, the whole connection", tegenaria.StageDownload, errors.New("connection error: PROTOCOL_ERROR"), "", "connection broken"},
 		{"proxy, 503", tegenaria.StageDownload, &tegenaria.ProxyError{Proxy: "http://p", Status: 503, Err: io.EOF}, "POST", "proxy status 503: the proxy http://p failed: EOF"},
@@ -102,6 +104,12 @@ func TestRetryDecides(t *testing.T) {
 		})
 	}
 }
+
+// temporaryError is one that says whether it is temporary.
+type temporaryError bool
+
+func (e temporaryError) Error() string   { return "lost" }
+func (e temporaryError) Temporary() bool { return bool(e) }
 
 // A request whose site cannot be connected to is tried again for some minutes, so that an outage loses no page: unless it
 // is a start request, whose site may not exist.
