@@ -353,7 +353,6 @@ func signal(t *testing.T, pid int, s os.Signal) {
 	}
 }
 
-// inRun calls a func in a run, with one that gets pages by a browser.
 // A Chromium that ends as soon as it is started is no fault of the pages: the crawl is closed, with the reason, before all of them have
 // failed. It fails if download does not count what could not be run.
 func TestChromiumCannotBeRun(t *testing.T) {
@@ -383,6 +382,7 @@ func TestChromiumCannotBeRun(t *testing.T) {
 	}
 }
 
+// inRun calls a func in a run, with one that gets pages by a browser.
 func inRun(t *testing.T, b *browser.Browser, seed string, f func(get getter)) {
 	t.Helper()
 	parser := func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
