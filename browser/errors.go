@@ -110,6 +110,10 @@ func (e *NavigationError) Error() string {
 	return fmt.Sprintf("browser: getting %s: %s", e.URL, e.Reason)
 }
 
+// Temporary says that another attempt may succeed, which middleware.Retry makes: Chromium has broken off the request, and not because of
+// the site or the connection to it.
+func (e *NavigationError) Temporary() bool { return e.Err == nil && e.Reason == "net::ERR_ABORTED" }
+
 // Unwrap returns the error of the connection.
 func (e *NavigationError) Unwrap() error { return e.Err }
 
