@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
@@ -56,8 +57,35 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 	return httpx.NewConn(conn), nil
 }
 
+// errHTTP2 is the failure of secureHTTP1 at a site that speaks HTTP/2.
+var errHTTP2 = errors.New("the site speaks HTTP/2")
+
+// secureHTTP1 connects with TLS. Where HTTP/2 is agreed on it fails with errHTTP2, and keeps the connection for the next secure
+// of the exchange.
+func (c *connector) secureHTTP1(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if err := countDial(ctx); err != nil {
+		return nil, err
+	}
+	secured, err := c.dialTLS(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	if secured.ConnectionState().NegotiatedProtocol != "h2" {
+		return secured, nil
+	}
+	if t, ok := ctx.Value(tracerKey{}).(*tracer); ok {
+		t.http2.Store(secured)
+	}
+	return nil, errHTTP2
+}
+
 // secure connects with TLS. net/http speaks HTTP/2 over a connection that is a *tls.Conn.
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if t, ok := ctx.Value(tracerKey{}).(*tracer); ok && slices.Contains(c.config.NextProtos, "h2") {
+		if secured := t.http2.Swap(nil); secured != nil {
+			return secured, nil
+		}
+	}
 	if err := countDial(ctx); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,9 @@ func (x *exchange) end() {
 	x.clock.stop()
 	x.body.close()
 	x.cancel(nil)
+	if unused := x.trace.http2.Swap(nil); unused != nil {
+		unused.Close()
+	}
 	if x.route != nil {
 		x.client.routes.leave(x.route)
 	}

@@ -44,7 +44,8 @@ type routes struct {
 	guard  *dialGuard
 	direct *route
 	live   liveConns
-	older  http1Sites
+	older  siteSet // that want HTTP/1.1 though they have negotiated HTTP/2 (RFC 9113 §7, HTTP_1_1_REQUIRED)
+	newer  siteSet // that have negotiated HTTP/2
 
 	mu      sync.Mutex // guards the fields below, and the routes' counts
 	proxied map[string]*route
@@ -64,14 +65,19 @@ func newRoutes(c Config) *routes {
 // toSites makes the way without a proxy, which most exchanges take.
 func (rs *routes) toSites() *route {
 	c := rs.connector(rs.guard.dial)
-	other, byOther := rs.transport(c), rs.byVersion(c)
-	plain := &httpx.Transport{
-		Dial:           c.bare,
-		MaxHeaderBytes: other.MaxResponseHeaderBytes,
-		MaxIdle:        other.MaxIdleConns,
-		MaxIdlePerHost: other.MaxIdleConnsPerHost,
-		IdleTimeout:    other.IdleConnTimeout,
+	other := rs.transport(c)
+	own := func(dial dialFunc, secure bool) *httpx.Transport {
+		return &httpx.Transport{
+			Dial:           dial,
+			Secure:         secure,
+			MaxHeaderBytes: other.MaxResponseHeaderBytes,
+			MaxIdle:        other.MaxIdleConns,
+			MaxIdlePerHost: other.MaxIdleConnsPerHost,
+			IdleTimeout:    other.IdleConnTimeout,
+		}
 	}
+	plain, secure := own(c.bare, false), own(c.secureHTTP1, true)
+	byOther := rs.byVersion(c, secure)
 	return &route{
 		send: func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
 			if plain.Takes(req) {
@@ -79,7 +85,7 @@ func (rs *routes) toSites() *route {
 			}
 			return byOther.send(ctx, req)
 		},
-		closeIdle: func() { plain.Close(); byOther.closeIdle() },
+		closeIdle: func() { plain.Close(); secure.Close(); byOther.closeIdle() },
 	}
 }
 
@@ -226,7 +232,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 		if err != nil {
 			return nil, err
 		}
-		return rs.byVersion(rs.connector(dial)), nil
+		return rs.byVersion(rs.connector(dial), nil), nil
 	}
 	return rs.throughHTTP(u, rs.connector(dialer.DialContext)), nil
 }
@@ -244,7 +250,7 @@ func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
 			return conn, nil
 		}
 	}
-	sent, tunnelled := rs.transport(toProxy), rs.byVersion(rs.connector(tunnel.dial))
+	sent, tunnelled := rs.transport(toProxy), rs.byVersion(rs.connector(tunnel.dial), nil)
 	sent.Proxy = http.ProxyURL(u)
 	toItself := traced(sent.RoundTrip)
 	return &route{

@@ -64,6 +64,7 @@ type tracer struct {
 	uploads bool // the request has a body
 	clock   *clock
 	dials   atomic.Int32
+	http2   atomic.Pointer[tls.Conn] // made for the exchange, and not taken by net/http yet; see connector.secureHTTP1
 
 	mu        sync.Mutex // guards the fields below
 	conn      net.Conn

@@ -16,6 +16,6 @@
 // output and fails at its limit, so that neither memory nor a later stage ever sees more.
 //
 // Names and connections: a [Resolver] looks host names up once for a time, [Dial] connects to the first of the
-// addresses that answers. A [Transport] sends what most of a crawl is, plain requests without a body, in HTTP/1. For
+// addresses that answers. A [Transport] sends what most of a crawl is, requests without a body, in HTTP/1. For
 // the others, a [Conn] gives net/http whole HTTP/1 responses that were asked for and nothing else.
 package httpx

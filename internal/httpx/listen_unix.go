@@ -3,6 +3,7 @@
 package httpx
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -36,7 +37,14 @@ func (e *ear) read(fd uintptr) bool {
 }
 
 // listen reports, without waiting, whether bytes or the end have come over a connection. It takes one byte if there is any.
+// Over TLS the connection below is asked too.
 func listen(conn net.Conn) heard {
+	if secured, ok := conn.(*tls.Conn); ok {
+		if within := listenWithin(secured); within != heardNothing {
+			return within
+		}
+		conn = secured.NetConn()
+	}
 	below, ok := conn.(syscall.Conn)
 	if !ok {
 		return heardNobody

@@ -5,9 +5,11 @@ package httpx
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"sync"
@@ -73,10 +75,18 @@ func (p *Peer) Tee(to io.Writer) { p.in = bufio.NewReader(io.TeeReader(p.Conn, t
 
 // Reset ends a connection over TCP at once, with nothing sent that was not sent before.
 func (p *Peer) Reset() {
-	if c, ok := p.Conn.(*net.TCPConn); ok {
+	ResetAtClose(p.Conn).Close()
+}
+
+// ResetAtClose makes the end of a connection over TCP a reset. It returns the connection, or the one under its TLS.
+func ResetAtClose(conn net.Conn) net.Conn {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
 		c.SetLinger(0)
 	}
-	p.Close()
+	return conn
 }
 
 // Server serves each connection that is dialled by a func. It ends with the test.
@@ -101,8 +111,47 @@ func NewServer(t testing.TB, serve func(*Peer)) *Server {
 // Wait waits until no connection is served any more.
 func (s *Server) Wait() { s.serving.Wait() }
 
+// OverTLS makes the tests of a [Transport] go over TLS. See TestTransportOverTLS.
+var OverTLS bool
+
+// serverTLS is the configuration of a Server, with a certificate.
+var serverTLS = sync.OnceValue(func() *tls.Config {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	return &tls.Config{Certificates: s.TLS.Certificates}
+})
+
+// SecureServer returns the server's end of a connection over TLS.
+func SecureServer(theirs net.Conn) net.Conn { return tls.Server(theirs, serverTLS()) }
+
+// SecureClient makes the handshake on the client's end of a connection.
+func SecureClient(ctx context.Context, ours net.Conn) (net.Conn, error) {
+	secured := tls.Client(ours, &tls.Config{InsecureSkipVerify: true})
+	if err := secured.HandshakeContext(ctx); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// DialOver connects to it, with TLS if that is OverTLS.
+func (s *Server) DialOver(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if !OverTLS {
+		return s.Dial(ctx, network, hostport)
+	}
+	conn, err := s.connect(hostport, SecureServer)
+	if err != nil {
+		return nil, err
+	}
+	return SecureClient(ctx, conn)
+}
+
 // Dial connects to it.
 func (s *Server) Dial(_ context.Context, _, hostport string) (net.Conn, error) {
+	return s.connect(hostport, func(theirs net.Conn) net.Conn { return theirs })
+}
+
+func (s *Server) connect(hostport string, secure func(net.Conn) net.Conn) (net.Conn, error) {
 	ours, theirs, err := s.Pair()
 	if err != nil {
 		return nil, err
@@ -113,6 +162,7 @@ func (s *Server) Dial(_ context.Context, _, hostport string) (net.Conn, error) {
 	s.mu.Unlock()
 	s.serving.Go(func() {
 		defer theirs.Close()
+		theirs := secure(theirs)
 		s.serve(&Peer{Conn: theirs, N: n, in: bufio.NewReader(theirs)})
 	})
 	if s.Wrap != nil {

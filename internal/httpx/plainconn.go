@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -43,8 +44,15 @@ type plainConn struct {
 // plainReaders lends the buffers of connections in use.
 var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// abort closes the connection, which ends its Read and its Write.
-func (c *plainConn) abort() { c.Close() }
+// abort closes the connection, which ends its Read and its Write. The server is not told by TLS: what it answered would be
+// taken for the end of a body that its connection ends.
+func (c *plainConn) abort() {
+	if secured, ok := c.Conn.(*tls.Conn); ok {
+		secured.NetConn().Close()
+		return
+	}
+	c.Close()
+}
 
 // NetConn returns the connection below.
 func (c *plainConn) NetConn() net.Conn { return c.Conn }
@@ -239,5 +247,5 @@ func (b *plainBody) end(whole bool) {
 // isLost reports whether an error is one of the connection, and not one of the bytes that came over it.
 func isLost(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, io.EOF) || errors.As(err, &op)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) // the second is an end within a record of TLS
 }

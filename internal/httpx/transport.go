@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Transport sends requests without a body in HTTP/1.1 over connections without TLS, which it keeps for the next
-// ones. It may be used concurrently.
+// Transport sends requests without a body in HTTP/1.1 over connections that it keeps for the next ones, all of them
+// without TLS or all with it. It may be used concurrently.
 //
 // It is for crawls, whose requests are mostly of this kind, see [Transport.Takes]. net/http has two goroutines for each
 // connection, which read and write; here the goroutine of the caller does so. That saves four changes between
@@ -32,6 +32,9 @@ type Transport struct {
 	// Dial makes a connection, and gives up when its context ends. It is called concurrently. A connection that does
 	// not let the system be asked what has come (see [syscall.Conn]) serves one request.
 	Dial func(ctx context.Context, network, hostport string) (net.Conn, error)
+	// Secure says that requests are by https, and that Dial makes each connection a [*tls.Conn] whose handshake is done and on
+	// which HTTP/1.1 is spoken. Without it requests are by http.
+	Secure bool
 	// MaxHeaderBytes bounds what is read for the header of a response, those of interim responses included. It is
 	// more than 0.
 	MaxHeaderBytes int64
@@ -67,10 +70,10 @@ type hostConns struct {
 // read. Sending more would need a reader at the same time, because a server may answer before it has read it all.
 const mostAtOnce = 8 << 10
 
-// Takes reports whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more
-// than some kilobytes.
+// Takes reports whether a request is one that Do can send: by the scheme of the connections, safe, without a body, and of
+// no more than some kilobytes.
 func (t *Transport) Takes(req *http.Request) bool {
-	if !canListen || req.URL.Scheme != "http" || req.Body != nil || req.ContentLength != 0 || req.Close {
+	if scheme, _ := t.scheme(); !canListen || req.URL.Scheme != scheme || req.Body != nil || req.ContentLength != 0 || req.Close {
 		return false
 	}
 	switch req.Method {
@@ -78,6 +81,14 @@ func (t *Transport) Takes(req *http.Request) bool {
 		return lengthOf(req) <= mostAtOnce
 	}
 	return false
+}
+
+// scheme returns the scheme of the requests, and the port that it stands for.
+func (t *Transport) scheme() (scheme, port string) {
+	if t.Secure {
+		return "https", "443"
+	}
+	return "http", "80"
 }
 
 // lengthOf is about the length of a request, in bytes.
@@ -161,11 +172,12 @@ func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error)
 	case host == "":
 		return nil, errNoHost
 	}
-	conn, err := t.Dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(u.Port(), "80")))
+	_, port := t.scheme()
+	conn, err := t.Dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(u.Port(), port)))
 	if err != nil {
 		return nil, err
 	}
-	said := listen(conn)
+	said := listenFirst(conn)
 	if said == heardSomething {
 		conn.Close()
 		return nil, errSpokeUnasked

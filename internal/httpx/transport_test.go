@@ -21,7 +21,7 @@ import (
 
 // newTransport returns a transport to a server, which is closed with the test.
 func newTransport(t testing.TB, s *httpx.Server) httpx.RoundTripper {
-	rt := httpx.RoundTripper{Transport: &httpx.Transport{Dial: s.Dial, MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 10, IdleTimeout: time.Minute}}
+	rt := httpx.RoundTripper{Transport: &httpx.Transport{Dial: s.DialOver, Secure: httpx.OverTLS, MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 10, IdleTimeout: time.Minute}}
 	t.Cleanup(rt.Close)
 	return rt
 }

@@ -154,7 +154,7 @@ func play(t *testing.T, client func(*Server) (rt http.RoundTripper, closeIdle fu
 }
 
 func newTransport(s *Server) (http.RoundTripper, func(), bool) {
-	rt := &Transport{Dial: s.Dial, MaxHeaderBytes: diffHeaderLimit, MaxIdle: 10, MaxIdlePerHost: 2, IdleTimeout: time.Minute}
+	rt := &Transport{Dial: s.DialOver, Secure: OverTLS, MaxHeaderBytes: diffHeaderLimit, MaxIdle: 10, MaxIdlePerHost: 2, IdleTimeout: time.Minute}
 	return RoundTripper{rt}, rt.Close, false
 }
 
@@ -208,7 +208,7 @@ var answers = []string{
 }
 
 // Whatever a server sends, and however it is cut, Transport and net/http above a Conn come to the same: response, kind
-// of error, and whether the connection serves another request.
+// of error, and whether the connection serves another request. Over TLS a response comes in one piece.
 func TestTransportAsNetHTTP(t *testing.T) {
 	all := answers
 	for _, tt := range framings {
@@ -216,9 +216,12 @@ func TestTransportAsNetHTTP(t *testing.T) {
 	}
 	for i, data := range all {
 		for _, method := range []string{"GET", "HEAD"} {
-			for seed := range uint64(3) {
+			for how := range uint64(4) {
+				seed := how % 3
 				for _, closes := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%d/%s/%d/%v", i, method, seed, closes), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%d/%s/%d/%v", i, method, how, closes), func(t *testing.T) {
+						OverTLS = how == 3
+						defer func() { OverTLS = false }()
 						compare(t, []byte(data), method, seed, closes, false)
 						compare(t, []byte(data), method, seed, closes, true)
 					})

@@ -49,12 +49,15 @@ func newStorm(t *testing.T, seed uint64, hosts ...string) *storm {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.hosts[host+":80"] = listener
+		s.hosts[host] = listener
 		s.running.Go(func() {
 			for {
 				conn, err := listener.Accept()
 				if err != nil {
 					return
+				}
+				if httpx.OverTLS {
+					conn = httpx.SecureServer(conn)
 				}
 				s.running.Go(func() { s.serve(conn, host) })
 			}
@@ -131,14 +134,14 @@ func (s *storm) answer(conn net.Conn, rnd *rand.Rand, req *http.Request, id stri
 	case 4:
 		return "unanswered", false, false
 	case 5:
-		conn.(*net.TCPConn).SetLinger(0)
+		httpx.ResetAtClose(conn)
 		return "unanswered", false, false
 	case 6:
 		say(sized[:1+rnd.IntN(len(sized)-1)])
 		return "partly", false, false
 	case 7:
 		say(chunked[:1+rnd.IntN(len(chunked)-1)])
-		conn.(*net.TCPConn).SetLinger(0)
+		httpx.ResetAtClose(conn)
 		return "lost", false, false
 	case 8: // something unasked, while the connection waits or as the next request comes
 		say(sized)
@@ -201,23 +204,32 @@ func TestTransportStorm(t *testing.T) {
 	var open atomic.Int64
 	rt := httpx.RoundTripper{Transport: &httpx.Transport{
 		Dial: func(ctx context.Context, network, hostport string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, server.hosts[hostport].Addr().String())
+			conn, err := new(net.Dialer).DialContext(ctx, network, server.hosts[strings.TrimSuffix(strings.TrimSuffix(hostport, ":80"), ":443")].Addr().String())
 			if err != nil {
 				return nil, err
 			}
 			open.Add(1)
-			return &countedConn{Conn: conn, open: &open}, nil
+			counted := &countedConn{Conn: conn, open: &open}
+			if !httpx.OverTLS {
+				return counted, nil
+			}
+			return httpx.SecureClient(ctx, counted)
 		},
+		Secure:         httpx.OverTLS,
 		MaxHeaderBytes: 1 << 20, MaxIdle: 6, MaxIdlePerHost: 2, IdleTimeout: 5 * time.Millisecond,
 	}}
 	var mu sync.Mutex // guards the fields below
 	done := make(map[string]error)
 	gaveUp := make(map[string]bool)
 	var clients sync.WaitGroup
+	each := 200
+	if httpx.OverTLS {
+		each = 40 // most of them make a handshake
+	}
 	for n := range 12 {
 		rnd := rand.New(rand.NewPCG(seed, uint64(n)))
 		clients.Go(func() {
-			for k := range 200 {
+			for k := range each {
 				id := fmt.Sprintf("%d-%d", n, k)
 				left, err := stormRequest(t, rt, rnd, id)
 				mu.Lock()

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
@@ -56,26 +55,22 @@ func TestUnaskedBeforeTheRequestIsWritten(t *testing.T) {
 }
 
 // A server gives two answers to each request, in one piece or in two, the second before the next request is made: it is
-// nobody's answer. This fails if plainConn.Write does not listen, and over TLS and for POST if Conn gives net/http what
-// comes behind a response.
+// nobody's answer. This fails if plainConn.Write does not listen to the connection and, over TLS, to TLS; and with net/http if Conn
+// gives it what comes behind a response.
 func TestSecondAnswersAreDropped(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
-	certificates := func() []tls.Certificate {
-		s := httptest.NewTLSServer(http.NotFoundHandler())
-		defer s.Close()
-		return s.TLS.Certificates
-	}()
 	for _, tt := range []struct {
 		name   string
 		rounds int
 		method string
 		tls    bool
-		client func(*httpx.Server) http.RoundTripper
+		client func(*testing.T, *httpx.Server) http.RoundTripper
 	}{
-		{"plain", 10_000, "GET", false, func(s *httpx.Server) http.RoundTripper { return newTransport(t, s) }},
-		{"with a body", 10_000, "POST", false, func(s *httpx.Server) http.RoundTripper { return newWatched(t, s, false) }},
-		{"TLS", 500, "GET", true, func(s *httpx.Server) http.RoundTripper { return newWatched(t, s, true) }},
+		{"plain", 10_000, "GET", false, func(t *testing.T, s *httpx.Server) http.RoundTripper { return newTransport(t, s) }},
+		{"with a body", 10_000, "POST", false, func(t *testing.T, s *httpx.Server) http.RoundTripper { return newWatched(t, s, false) }},
+		{"TLS", 500, "GET", true, func(t *testing.T, s *httpx.Server) http.RoundTripper { return newSecureTransport(t, s) }},
+		{"TLS by net/http", 500, "GET", true, func(t *testing.T, s *httpx.Server) http.RoundTripper { return newWatched(t, s, true) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rounds := tt.rounds
@@ -87,7 +82,7 @@ func TestSecondAnswersAreDropped(t *testing.T) {
 			server := httpx.NewServer(t, func(p *httpx.Peer) {
 				conn := p.Conn
 				if tt.tls {
-					conn = tls.Server(conn, &tls.Config{Certificates: certificates})
+					conn = httpx.SecureServer(conn)
 				}
 				in := bufio.NewReader(conn)
 				for {
@@ -106,7 +101,7 @@ func TestSecondAnswersAreDropped(t *testing.T) {
 					said <- struct{}{}
 				}
 			})
-			rt := tt.client(server)
+			rt := tt.client(t, server)
 			for round := range rounds {
 				path := fmt.Sprintf("/%d/%s", round, []string{"piece", "pieces"}[rnd.IntN(2)])
 				req := newRequest(t, "http://example.com"+path)
@@ -133,6 +128,19 @@ func TestSecondAnswersAreDropped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newSecureTransport returns a transport over TLS.
+func newSecureTransport(t *testing.T, s *httpx.Server) http.RoundTripper {
+	rt := newTransport(t, s)
+	rt.Secure, rt.Dial = true, func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := s.Dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return httpx.SecureClient(ctx, conn)
+	}
+	return rt
 }
 
 // newWatched returns net/http's transport over connections that are watched.

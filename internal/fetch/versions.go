@@ -7,30 +7,31 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// http1Sites are the sites that want HTTP/1.1 though they have negotiated HTTP/2 (RFC 9113 §7, HTTP_1_1_REQUIRED). It may be used
-// concurrently; the zero value is empty.
-type http1Sites struct {
+// siteSet is a set of sites by https. It may be used concurrently; the zero value is empty.
+type siteSet struct {
 	mu    sync.Mutex // guards known
 	known map[string]struct{}
 }
 
-// mostHTTP1Sites is how many sites are known. One that was forgotten says it again.
-const mostHTTP1Sites = 10_000
+// mostSites is how many sites a set knows. One that was forgotten says again what it speaks.
+const mostSites = 10_000
 
 // add enters a site by its host and port.
-func (s *http1Sites) add(hostport string) {
+func (s *siteSet) add(hostport string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= mostHTTP1Sites {
+	if s.known == nil || len(s.known) >= mostSites {
 		s.known = make(map[string]struct{})
 	}
 	s.known[strings.ToLower(hostport)] = struct{}{}
 }
 
 // has reports whether a site was entered.
-func (s *http1Sites) has(hostport string) bool {
+func (s *siteSet) has(hostport string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) == 0 {
@@ -41,8 +42,8 @@ func (s *http1Sites) has(hostport string) bool {
 }
 
 // byVersion makes a way in HTTP/2 and HTTP/1.1. A site that wants HTTP/1.1 is remembered, and what it has refused is sent again: it
-// was not acted on.
-func (rs *routes) byVersion(c *connector) *route {
+// was not acted on. What own takes goes to sites in HTTP/1.1 through it; nil takes nothing.
+func (rs *routes) byVersion(c *connector, own *httpx.Transport) *route {
 	newest, oldest := rs.transport(c), rs.transport(c.http1())
 	send, sendOld := traced(newest.RoundTrip), traced(oldest.RoundTrip)
 	return &route{
@@ -53,6 +54,13 @@ func (rs *routes) byVersion(c *connector) *route {
 			site := hostport(req.URL)
 			if rs.older.has(site) {
 				return sendOld(ctx, req)
+			}
+			if own != nil && own.Takes(req) && !rs.newer.has(site) {
+				resp, err := own.Do(ctx, req, ctx.tracer)
+				if !errors.Is(err, errHTTP2) {
+					return resp, err
+				}
+				rs.newer.add(site)
 			}
 			resp, err := send(ctx, req) //nolint:bodyclose // its caller does
 			wants, acted := wantsHTTP1(err)
