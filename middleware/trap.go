@@ -54,7 +54,8 @@ type TrapOptions struct {
 // are not followed. No count is ever too high. It may be too low: pages are compared for soft 404s, and URLs for session
 // ids, only after a quarter of the budget has come from the host. A redirect counts as the page it leads to.
 //
-// The guard also compares the content of the pages of a host, once the host has sent half of TrapOptions.Patience. It compares
+// The guard also compares the content of the pages of a host, once the host has sent half of TrapOptions.Patience: of some of them,
+// and of all as long as there is a sign of a trap. Of soft 404s it counts one page of eight, as eight. It compares
 // their words, the names of their pictures and, where numbers or random values tell the URLs apart, their numbers; links
 // and dates are left out. A page that repeats a word or a number of its URL counts as new content. Two more reasons
 // follow from that, from Patience pages on:
