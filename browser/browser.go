@@ -66,8 +66,9 @@ type Browser struct {
 	tabs     chan struct{} // has room for those that may make a page
 	closing  chan struct{} // has room for those that may be closing beside these
 	ownCalls atomic.Int64
-	unable   atomic.Int64 // downloads in a row for which Chromium could not be run
 	refused  atomic.Int64
+	losses   losses
+	alone    chan struct{} // has room for one: a page after recent losses
 
 	running  sync.WaitGroup // what is to end with the run
 	starting chan struct{}  // has room for one: who has put something in may use the field below
@@ -116,7 +117,7 @@ func newBrowser(o Options) *Browser {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = 1<<30 + int64(o.Tabs)<<28
 	}
-	return &Browser{options: o, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), closing: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}
+	return &Browser{options: o, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), closing: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1), alone: make(chan struct{}, 1)}
 }
 
 // Open begins a run. A second run at the same time is an [*InUseError].
@@ -127,7 +128,7 @@ func (b *Browser) Open(context.Context, tegenaria.SpiderInterface) error {
 		return &InUseError{}
 	}
 	b.inUse = true
-	b.unable.Store(0)
+	b.losses = losses{}
 	return nil
 }
 
@@ -191,10 +192,6 @@ func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Cont
 	result <- ctx
 }
 
-// mostUnable is how many downloads in a row may fail because Chromium cannot be run, before the crawl is closed: its pages would fail, one
-// after the other, through no fault of theirs.
-const mostUnable = 4
-
 // download makes a page. If Chromium is lost before the site was asked for the document, the page is made by another one: once, since
 // with more than one lost Chromium the machine is to blame.
 func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
@@ -206,13 +203,11 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	if _, lost := errors.AsType[*LostError](err); lost && !sent {
 		resp, sent, err = b.try(ctx, asked)
 	}
-	_, lost := errors.AsType[*LostError](err)
-	_, unstarted := errors.AsType[*StartError](err)
 	switch {
 	case err == nil:
-		b.unable.Store(0)
-	case (lost || unstarted) && !sent && b.unable.Add(1) >= mostUnable:
-		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium cannot be run, %d times in a row: %v; it may need more memory, or fewer Options.Tabs", mostUnable, err))
+		b.losses.made()
+	case isLoss(err) && b.losses.lost(asked.url, sent):
+		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium cannot be run, %d times in a row: %v; it may need more memory, or fewer Options.Tabs", mostLost, err))
 	}
 	return resp, err
 }
@@ -226,6 +221,15 @@ func (b *Browser) try(ctx *tegenaria.Context, asked *query) (_ *tegenaria.Respon
 			leave = func() { <-b.tabs }
 		case <-ctx.Done():
 			return nil, false, context.Cause(ctx)
+		}
+		if b.losses.areRecent() {
+			select {
+			case b.alone <- struct{}{}:
+				leave = func() { <-b.alone; <-b.tabs }
+			case <-ctx.Done():
+				leave()
+				return nil, false, context.Cause(ctx)
+			}
 		}
 	}
 	p, err := b.enter()

@@ -60,6 +60,7 @@ type chromium struct {
 	mu      sync.Mutex // guards the fields below
 	pages   int        // that were begun
 	inHand  int        // of these
+	greedy  int        // processes that were ended for their memory, and whose pages do not know it yet
 	retired bool
 	since   time.Time // when it was retired
 	reason  string    // why it was killed; "": it was not

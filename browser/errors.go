@@ -85,6 +85,8 @@ func (*NoRunError) Error() string {
 type LostError struct {
 	URL    string
 	Reason string
+
+	greedy bool // the page took too much memory: no other page is to blame, nor the machine
 }
 
 // Error names page and reason.

@@ -18,7 +18,7 @@ func (t *tab) unopened(life context.Context, err error) error {
 	if life.Err() == nil {
 		reason += ": " + err.Error()
 	}
-	return &LostError{t.asked.url, reason}
+	return &LostError{URL: t.asked.url, Reason: reason}
 }
 
 // open opens the tab. One that is given up half open goes with its Chromium, which makes no further pages.

@@ -78,12 +78,23 @@ func (c *chromium) lostError(url string, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reason != "" {
-		return &LostError{url, c.reason}
+		return &LostError{URL: url, Reason: c.reason}
 	}
 	if lost, ok := errors.AsType[*LostError](err); ok {
 		return lost
 	}
-	return &LostError{url, err.Error()}
+	return &LostError{URL: url, Reason: err.Error()}
+}
+
+// crashError returns the error of a page whose process has ended.
+func (c *chromium) crashError(url string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.greedy > 0 {
+		c.greedy--
+		return &LostError{URL: url, Reason: "it took more than half of Options.MaxMemory", greedy: true}
+	}
+	return &LostError{URL: url, Reason: "the tab has crashed"}
 }
 
 // watch kills Chromium when it is retired and its pages have ended, and when it does not answer. It returns when Chromium is lost.
@@ -136,6 +147,9 @@ func (c *chromium) limit(most int64) {
 	switch {
 	case total <= most:
 	case largest.bytes > most/2:
+		c.mu.Lock()
+		c.greedy++
+		c.mu.Unlock()
 		killMember(c.process, largest.pid)
 	case total > 2*most:
 		c.fail("it took twice Options.MaxMemory")

@@ -20,6 +20,8 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/middleware"
 )
 
 // It fails if a Chromium is kept for ever, or if the page in hand is lost when another takes its place.
@@ -210,6 +212,18 @@ func TestMemoryOfManyPages(t *testing.T) {
 	})
 }
 
+// renderers returns the processes that make pages.
+func renderers(t *testing.T, dir string) (pids []int) {
+	t.Helper()
+	for _, pid := range processes(t, dir) {
+		line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		if n, err := strconv.Atoi(pid); err == nil && strings.Contains(string(line), "--type=renderer") {
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
 // It fails if a browser that has stopped, or a page whose process is killed, costs more than the page in hand.
 func TestSignals(t *testing.T) {
 	b := openBrowser(t, browser.Options{Tabs: 1})
@@ -219,11 +233,8 @@ func TestSignals(t *testing.T) {
 		for name, harm := range map[string]func(){
 			"stopped browser": func() { signal(t, mainProcess(t, dir), syscall.SIGSTOP) },
 			"killed page": func() {
-				for _, pid := range processes(t, dir) {
-					line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-					if n, err := strconv.Atoi(pid); err == nil && strings.Contains(string(line), "--type=renderer") {
-						signal(t, n, os.Kill)
-					}
+				for _, pid := range renderers(t, dir) {
+					signal(t, pid, os.Kill)
 				}
 			},
 		} {
@@ -379,6 +390,59 @@ func TestChromiumCannotBeRun(t *testing.T) {
 	}
 	if failed := e.Stats().Outcomes[tegenaria.Failed]; failed != 3 {
 		t.Errorf("%d pages have failed", failed)
+	}
+}
+
+// It fails if a machine on which the process of each page is killed, as a kernel without memory does, costs a durable crawl its pages, or if
+// the pages of the next run are not made.
+func TestPagesAreKilled(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 2})
+	dir := temporary(t)
+	var killing atomic.Bool
+	killing.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if killing.Load() {
+			for _, pid := range renderers(t, dir) {
+				syscall.Kill(pid, syscall.SIGKILL) // which another request may have done
+			}
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<!doctype html><ul><li>right</ul>")
+	}))
+	t.Cleanup(server.Close)
+	const pages = 12
+	var seeds []*tegenaria.Request
+	for i := range pages {
+		seeds = append(seeds, tegenaria.NewRequest(fmt.Sprintf("%s/%d", server.URL, i), "", nil, tegenaria.RequestWithDownloader("browser")))
+	}
+	var made atomic.Int64
+	parser := func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		made.Add(1)
+		return nil
+	}
+	job := filepath.Join(t.TempDir(), "job")
+	run := func() error {
+		cache, err := disk.Open(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cache.Close()
+		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithCache(cache),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+		e.RegisterDownloadMiddlewares(middleware.NewRetry(middleware.RetryOptions{}))
+		e.RegisterDownloader("browser", b)
+		e.RegisterSpiders(tegenaria.NewSpiderOf("s", parser, seeds...))
+		return e.Run(t.Context(), "s")
+	}
+	err := run()
+	if stopped, ok := errors.AsType[*tegenaria.StoppedError](err); !ok || !strings.HasPrefix(stopped.Reason, "Chromium cannot be run, 4 times in a row: browser: ") {
+		t.Errorf("the first run: %v", err)
+	}
+	killing.Store(false)
+	if err := run(); err != nil || made.Load() != pages {
+		t.Errorf("the second run: %v, %d of %d pages", err, made.Load(), pages)
 	}
 }
 

@@ -150,7 +150,7 @@ func (t *tab) note(event any) {
 	case *page.EventFrameDetached:
 		t.replace(event.FrameID, "")
 	case *inspector.EventTargetCrashed:
-		t.deliver(&answer{err: &LostError{t.asked.url, "the tab has crashed"}})
+		t.deliver(&answer{err: t.chromium.crashError(t.asked.url)})
 	default:
 		return
 	}
