@@ -153,8 +153,9 @@ func (c *crawl) awaitWork() {
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
 	// The frontier's claims say how many fetch, and the permits to parse how many do; a parser that waits in Fetch
-	// yields its permit. There is a worker for each of them, and one to wait for the next request.
-	return c.stop.stageError(stage.Pull(c.stop.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
+	// yields its permit. There is a worker for each of them, and one to wait for the next request: what is said here as their number is
+	// the one of the highest concurrency.
+	return c.stop.stageError(stage.Pull(c.stop.work, c.pageWorkers(maxConcurrency), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
 }
 
 // nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not
@@ -227,8 +228,10 @@ func (c *crawl) wireMachines() (err error) {
 	return err
 }
 
-// pageWorkers is how many workers crawl pages.
-func (c *crawl) pageWorkers() int { return int(c.cfg.SchedulerNum) + 2*c.cfg.Concurrency + 1 }
+// pageWorkers is how many workers crawl pages at most, if so many downloads run at once.
+func (c *crawl) pageWorkers(concurrency int) int {
+	return int(c.cfg.SchedulerNum) + c.cfg.Concurrency + concurrency + 1
+}
 
 // watchConfig configures the watch of the crawl's user code.
 func (c *crawl) watchConfig() guard.Config {
@@ -238,7 +241,7 @@ func (c *crawl) watchConfig() guard.Config {
 		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
 		Overdue: func() { c.acceptor.handOverPages() },
 		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
-		Pools:   []int{pagePool: c.pageWorkers(), itemPool: c.cfg.ItemConcurrency},
+		Pools:   []int{pagePool: c.pageWorkers(c.cfg.Concurrency), itemPool: c.cfg.ItemConcurrency},
 	}
 }
 

@@ -340,6 +340,34 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	return nil
 }
 
+// maxConcurrency is the most that SetConcurrency takes.
+const maxConcurrency = 1 << 16
+
+// Concurrency returns how many downloads may run at once in the running crawl, or else in the next one.
+func (e *SpiderEngine) Concurrency() int {
+	if c := e.current(); c != nil {
+		return c.frontier.Fetchers()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.config.Concurrency
+}
+
+// SetConcurrency changes how many downloads run at once until the end of the run, in place of EngineWithConcurrency. Where more are under
+// way than n, no download starts until enough of them have ended. A number below 1 or above 65,536, and a call without a crawl, are errors.
+func (e *SpiderEngine) SetConcurrency(n int) error {
+	if n < 1 || n > maxConcurrency {
+		return fmt.Errorf("tegenaria: SetConcurrency: %d is no number of downloads at once; give one from 1 to %d", n, maxConcurrency)
+	}
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	c.watch.Grow(pagePool, c.pageWorkers(n))
+	c.frontier.SetFetchers(n)
+	return nil
+}
+
 // SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
 // [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
 // nothing except the job of a durable cache, and two engines share nothing.

@@ -57,7 +57,7 @@ type Config struct {
 	Loopback     *Loopback      // addresses of this machine that may be dialled; nil: none
 	HTTP         *http.Client   // sends the requests, redirects off; nil: the Client makes its own connections
 	TLS          *tls.Config    // of the Client's own connections; nil: the default
-	Concurrency  int            // how many exchanges run at once, and how many idle connections to one host are kept
+	Concurrency  int            // how many exchanges run at once; as many idle connections to one host are kept, and 64 at least
 	Bodies       *Budget        // of the bodies in memory; nil: no bound
 }
 

@@ -22,6 +22,7 @@ const (
 	idleTimeout = 90 * time.Second
 	pingTimeout = 15 * time.Second
 	minIdle     = 1024 // idle connections kept in all, at least
+	minPerHost  = 64   // and for one host: there are no more than were used at once
 	maxProxies  = 64   // proxies whose connections are kept
 )
 
@@ -96,7 +97,7 @@ func (rs *routes) connector(dial dialFunc) *connector {
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
 // bound the requests to a host.
 func (rs *routes) transport(c *connector) *http.Transport {
-	perHost := max(rs.config.Concurrency, 2)
+	perHost := max(rs.config.Concurrency, minPerHost)
 	return &http.Transport{
 		DialContext:            c.plain,
 		DialTLSContext:         c.secure,

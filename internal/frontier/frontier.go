@@ -42,7 +42,7 @@ type Config[J Job[J]] struct {
 	Rules  *Rules
 	Now    func() time.Time // of a clock that never jumps
 
-	Fetchers int // downloads of requests from the queues at once
+	Fetchers int // downloads of requests from the queues at once; see SetFetchers
 	Inline   int // further ones, of waiters alone: inline requests and the robots.txt they wait for
 	Readers  int // workers that may ask the source for a request at once; 0: any number
 	Pages    int // how many requests from the queues may begin that bring a response, as Limits.Pages says; 0: any number
@@ -99,7 +99,7 @@ type waking struct {
 // workers counts how many more jobs may be in hand.
 type workers struct {
 	all     int   // fetch workers
-	free    int   // those that no job has a claim on
+	free    int   // those that no job has a claim on; negative: jobs have more than all
 	inline  int   // further ones, for waiters alone
 	pages   int64 // responses still allowed, less the downloads under way
 	limited bool  // they are counted

@@ -86,6 +86,23 @@ func (f *Frontier[J]) setPaused(on bool) {
 	f.signal()
 }
 
+// SetFetchers changes how many downloads of requests from the queues run at once, see Config.Fetchers. Where there are more, none begins
+// until enough of them have ended.
+func (f *Frontier[J]) SetFetchers(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers.free += n - f.workers.all
+	f.workers.all = n
+	f.signal()
+}
+
+// Fetchers returns how many downloads of requests from the queues may run at once.
+func (f *Frontier[J]) Fetchers() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.workers.all
+}
+
 // Wake has the workers look again because Config.MayStart has become true.
 func (f *Frontier[J]) Wake() {
 	f.mu.Lock()

@@ -112,7 +112,7 @@ func (f *Frontier[J]) askAlone() {
 // runAlone returns the suspect whose turn it is once nothing else is in flight; false before. The caller holds mu.
 func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	w := f.suspects.alone
-	if w == nil || w.grant == nil || f.workers.free == 0 || !f.takes() || !f.mayStart() {
+	if w == nil || w.grant == nil || f.workers.free <= 0 || !f.takes() || !f.mayStart() {
 		return j, false
 	}
 	others := f.ledger.inFlight - int64(f.requeued.count.Load()) - int64(f.suspects.parked) - int64(len(f.suspects.lined))
@@ -133,7 +133,7 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 // impatient returns when the next suspect runs although other jobs are in flight. The caller holds mu.
 func (f *Frontier[J]) impatient() (at time.Time, ok bool) {
 	w := f.suspects.alone
-	if w == nil || w.grant == nil || f.workers.free == 0 || !f.takes() || !f.mayStart() {
+	if w == nil || w.grant == nil || f.workers.free <= 0 || !f.takes() || !f.mayStart() {
 		return at, false
 	}
 	return w.since.Add(suspectPatience), true

@@ -14,7 +14,7 @@ type Config struct {
 	TooLate func(at string) error // makes the error that the Life of a piece over Limit is cancelled with
 	Overdue func()                // is called when pieces are over Limit, before they are given up; may wait a little
 	Untimed []string              // stages whose pieces have no limit, or that of Bound
-	Pools   []int                 // the number of workers of each pool
+	Pools   []int                 // the number of workers of each pool; see Grow
 }
 
 // Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
@@ -28,7 +28,7 @@ type Watch struct {
 	unreturned atomic.Int64 // calls that were given up, and whose code has not returned
 	alarm      atomic.Int64 // when the timer fires, since base; never, if it is not set
 
-	pools [][]poolSlot
+	pools []atomic.Pointer[[][]poolSlot] // by pool, the slots of its workers in chunks, which never move; mu guards the changes
 
 	mu        sync.Mutex // guards the fields below; taken before a call's
 	head      Call       // of a ring
@@ -43,9 +43,9 @@ const never = math.MaxInt64
 
 // NewWatch makes a watch.
 func NewWatch(cfg Config) *Watch {
-	w := &Watch{cfg: cfg, base: time.Now(), losses: make(map[string]int)}
-	for _, n := range cfg.Pools {
-		w.pools = append(w.pools, make([]poolSlot, n))
+	w := &Watch{cfg: cfg, base: time.Now(), losses: make(map[string]int), pools: make([]atomic.Pointer[[][]poolSlot], len(cfg.Pools))}
+	for pool, n := range cfg.Pools {
+		w.pools[pool].Store(&[][]poolSlot{make([]poolSlot, n)})
 	}
 	w.head.prev, w.head.next = &w.head, &w.head
 	w.notified.L = &w.mu
@@ -56,9 +56,32 @@ func NewWatch(cfg Config) *Watch {
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.
 func (w *Watch) now() time.Time { return w.base.Add(time.Since(w.base)) }
 
+// Grow sees to it that a pool may have n workers.
+func (w *Watch) Grow(pool, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	chunks := *w.pools[pool].Load()
+	for _, chunk := range chunks {
+		n -= len(chunk)
+	}
+	if n > 0 {
+		chunks = append(chunks[:len(chunks):len(chunks)], make([]poolSlot, n))
+		w.pools[pool].Store(&chunks)
+	}
+}
+
+// slot returns the place of a worker of a pool.
+func (w *Watch) slot(pool, worker int) *poolSlot {
+	chunks := *w.pools[pool].Load()
+	for len(chunks) > 1 && worker >= len(chunks[0]) {
+		chunks, worker = chunks[1:], worker-len(chunks[0])
+	}
+	return &chunks[0][worker]
+}
+
 // JoinPool is Join for a call that a worker of a pool runs; pool is the number of the pool in Config.Pools. It is cheaper than Join.
 func (w *Watch) JoinPool(c *Call, pool int) {
-	s := &w.pools[pool][c.Worker.Worker()]
+	s := w.slot(pool, c.Worker.Worker())
 	c.joined, c.slot = true, s
 	s.call.Store(c)
 }
@@ -90,10 +113,11 @@ func (w *Watch) Leave(c *Call) {
 
 // Each visits the calls of the workers of a pool.
 func (w *Watch) Each(pool int, visit func(*Call)) {
-	slots := w.pools[pool]
-	for i := range slots {
-		if c := slots[i].call.Load(); c != nil {
-			visit(c)
+	for _, chunk := range *w.pools[pool].Load() {
+		for i := range chunk {
+			if c := chunk[i].call.Load(); c != nil {
+				visit(c)
+			}
 		}
 	}
 }
