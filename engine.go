@@ -324,7 +324,7 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 	return slotStatuses(c.frontier.Busiest(n))
 }
 
-// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the
+// SetSlot replaces the policy of one slot until [SpiderEngine.ResetSlot] or the end of the run, in place of Politeness and its Overrides. If the
 // slot is waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before
 // count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without
 // a crawl are errors.
@@ -338,6 +338,27 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	}
 	c.frontier.SetRule(name, p.rule())
 	return nil
+}
+
+// ResetSlot undoes SetSlot for one slot. A call without a crawl is an error.
+func (e *SpiderEngine) ResetSlot(name string) error {
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	c.frontier.ResetRule(name)
+	return nil
+}
+
+// SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it. A host may be written as in URLs. Without a
+// crawl it is the zero value.
+func (e *SpiderEngine) SlotPolicy(name string) (p SlotPolicy, set bool) {
+	c := e.current()
+	if c == nil {
+		return p, false
+	}
+	rule, set := c.frontier.RuleOf(name)
+	return SlotPolicy{Delay: rule.Delay, Jitter: rule.Spread, PerSlot: rule.Limit, MaxPages: rule.Pages}, set
 }
 
 // maxConcurrency is the most that SetConcurrency takes.

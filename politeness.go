@@ -195,7 +195,7 @@ func (p Politeness) throttle() *slots.Throttle {
 // rule is the policy as the frontier needs it. Slot.reckon in internal/slots makes the delay in force of it and of what
 // the host has asked for.
 func (p SlotPolicy) rule() frontier.Rule {
-	r := frontier.Rule{Policy: slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, Pages: p.MaxPages}
+	r := frontier.Rule{Policy: slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, Pages: p.MaxPages, Spread: p.Jitter}
 	if j := p.Jitter; j > 0 {
 		r.Jitter = func() float64 { return 1 - j + 2*j*rand.Float64() }
 	}

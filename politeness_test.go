@@ -282,14 +282,26 @@ func TestSlotsAndSetSlot(t *testing.T) {
 			if got := e.BusiestSlots(5); len(got) != 1 || got[0] != want || e.BusiestSlots(0) != nil || e.BusiestSlots(-1) != nil {
 				t.Errorf("the busiest slots are %+v,\nwant %+v", got, want)
 			}
-			if err := e.SetSlot("a.test", tegenaria.SlotPolicy{Delay: 10 * time.Minute, MaxPages: 8}); err != nil {
+			set := tegenaria.SlotPolicy{Delay: 10 * time.Minute, MaxPages: 8}
+			if err := e.SetSlot("A.test", set); err != nil {
 				t.Error(err)
+			}
+			set.PerSlot = 8
+			if p, changed := e.SlotPolicy("a.test"); p != set || !changed {
+				t.Errorf("the policy is %+v, %t", p, changed)
+			}
+			enginetest.Sleep(25 * time.Minute)
+			if err := e.ResetSlot("a.test"); err != nil {
+				t.Error(err)
+			}
+			if p, changed := e.SlotPolicy("A.test"); p != (tegenaria.SlotPolicy{Delay: time.Hour, PerSlot: 2, MaxPages: 6}) || changed {
+				t.Errorf("the policy after ResetSlot is %+v, %t", p, changed)
 			}
 		})
 		enginetest.MustRun(t, e)
 		control.Wait()
 		const m = time.Minute
-		want := []time.Duration{0, 60 * m, 90 * m, 100 * m, 110 * m, 120 * m, 130 * m, 140 * m}
+		want := []time.Duration{0, 60 * m, 90 * m, 100 * m, 110 * m, 170 * m}
 		if got := w.StartsOf("a.test", began); !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}

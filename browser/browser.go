@@ -269,6 +269,8 @@ func (b *Browser) try(ctx *tegenaria.Context, asked *query) (_ *tegenaria.Respon
 		return nil, t.sent, context.Cause(ctx)
 	case c.isLost():
 		return nil, t.sent, c.lostError(asked.url, err)
+	case isLoss(err):
+		c.retire() // where memory is short, a new one takes less
 	}
 	return resp, t.sent, err
 }

@@ -192,22 +192,53 @@ func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
 	f.signal() // it may be shorter than before
 }
 
-// SetRule gives one slot another rule, for good. Pages that were begun before count. A host may be spelled as in URLs.
+// SetRule gives one slot another rule, until ResetRule. Pages that were begun before count. A host may be spelled as in URLs.
 func (f *Frontier[J]) SetRule(name string, rule Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if rule.Pages > 0 {
+		f.budgets.some.Store(true)
+	}
+	for _, name := range f.namesOf(name) {
+		f.rules.changed[name] = rule
+		f.ruleChanged(name)
+	}
+	f.signal()
+}
+
+// ResetRule gives a slot the rule back that it had before SetRule.
+func (f *Frontier[J]) ResetRule(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range f.namesOf(name) {
+		delete(f.rules.changed, name)
+		f.ruleChanged(name)
+	}
+	f.signal()
+}
+
+// RuleOf returns the rule of a slot, and whether SetRule has given it. A host may be spelled as in URLs.
+func (f *Frontier[J]) RuleOf(name string) (rule Rule, changed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := f.namesOf(name)
+	name = names[len(names)-1]
+	_, changed = f.rules.changed[name]
+	return f.rules.of(name), changed
+}
+
+// ruleChanged lets what waits in a slot wait as its rule says now. Called with mu held.
+func (f *Frontier[J]) ruleChanged(name string) {
+	f.slots.SetPolicy(name, f.rules.of(name).Policy)
+	f.waive(name)
+	f.requeueShort(name)
+}
+
+// namesOf returns a name of a slot, and the one that its slot has if it is another spelling of a host's. Called with mu held.
+func (f *Frontier[J]) namesOf(name string) []string {
 	names := []string{name}
 	if _, known := f.slots.Lookup(name); !known && asHost(name) != name {
 		names = append(names, asHost(name))
 	}
-	if rule.Pages > 0 {
-		f.budgets.some.Store(true)
-	}
-	for _, name := range names {
-		f.rules.exact[name] = rule
-		f.slots.SetPolicy(name, rule.Policy)
-		f.waive(name)
-		f.requeueShort(name)
-	}
-	f.signal()
+	return names
 }

@@ -12,20 +12,22 @@ import (
 // Rule is how a slot is treated.
 type Rule struct {
 	slots.Policy
-	Pages int // downloads that may begin in it; 0: no limit
+	Pages  int     // downloads that may begin in it; 0: no limit
+	Spread float64 // what Jitter was made of, for RuleOf
 }
 
 // Rules find the rule of a slot. They are read, and changed by SetRule of a Frontier, under its mutex.
 type Rules struct {
-	common Rule
-	exact  map[string]Rule // by name
-	below  map[string]Rule // by what follows "*."
+	common  Rule
+	changed map[string]Rule // by name: those of SetRule
+	exact   map[string]Rule // by name
+	below   map[string]Rule // by what follows "*."
 }
 
 // NewRules makes the rules of a crawl: those of overrides by the name of a slot, or by "*.example.com" for all slots below a
 // domain, and the common one for all others. A host may be spelled as in URLs.
 func NewRules(common Rule, overrides map[string]Rule) *Rules {
-	r := &Rules{common: common, exact: make(map[string]Rule), below: make(map[string]Rule)}
+	r := &Rules{common: common, changed: make(map[string]Rule), exact: make(map[string]Rule), below: make(map[string]Rule)}
 	for key, rule := range overrides {
 		rules, name := r.exact, key
 		if domain, ok := strings.CutPrefix(key, "*."); ok {
@@ -50,8 +52,11 @@ func asHost(name string) string {
 	return cmp.Or(urlx.WithoutDot(urlx.Hostname("http://"+name+"/")), name)
 }
 
-// of returns the rule of a slot: its own, or that of the nearest domain above it.
+// of returns the rule of a slot: the one that it was given by SetRule, its own, or that of the nearest domain above it.
 func (r *Rules) of(name string) Rule {
+	if rule, ok := r.changed[name]; ok {
+		return rule
+	}
 	if rule, ok := r.exact[name]; ok {
 		return rule
 	}
