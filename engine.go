@@ -140,8 +140,13 @@ func (e *SpiderEngine) current() *crawl {
 	return e.crawl
 }
 
-// errNotRunning is why a crawl cannot be controlled.
-var errNotRunning = errors.New("tegenaria: no crawl is running")
+// Why a crawl cannot be controlled.
+var (
+	errNotRunning = errors.New("tegenaria: no crawl is running")
+	errPaused     = errors.New("tegenaria: the crawl is paused already")
+	errNotPaused  = errors.New("tegenaria: the crawl is not paused")
+	errStopping   = errors.New("tegenaria: the crawl is stopping")
+)
 
 // Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is
 // running.
@@ -161,6 +166,14 @@ func (e *SpiderEngine) turn(state func() error, turned func(c *crawl) (event fun
 		return errNotRunning
 	}
 	if err := state(); err != nil {
+		switch e.Status() {
+		case StatusPaused:
+			return errPaused
+		case StatusStarted:
+			return errNotPaused
+		case StatusStopping:
+			return errStopping
+		}
 		return err
 	}
 	if f := turned(c); f != nil {

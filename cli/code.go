@@ -33,6 +33,9 @@ func (e *usageError) Error() string { return e.err.Error() }
 
 func (e *usageError) Unwrap() error { return e.err }
 
+// Usage makes an error of a part or a command of one's own one about wrong usage: exit code 2.
+func Usage(err error) error { return &usageError{err} }
+
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // brokenError is a rule that does not hold.
@@ -108,10 +111,20 @@ func (c *call) flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) == 1 {
 		return usagef("%w; %s -h lists the flags", err, cmd.CommandPath())
 	}
+	if line, ok := partFlags[unknown.GetSpecifiedName()]; ok {
+		return usagef("%w: it belongs to a part that this program does not have; add it with %s", err, line)
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return usagef("%w%s; %s -h lists the flags", err, meant(unknown.GetSpecifiedName(), names), cmd.CommandPath())
 }
+
+// partFlags are the flags of parts that a program may do without, with the line that adds the part.
+var partFlags = map[string]string{
+	"listen": livePart, "listen-token": livePart, "listen-tls": livePart, "listen-insecure": livePart,
+}
+
+const livePart = "app.With(live.Part()), of package cli/live"
 
 // printable returns a text that cannot steer a terminal: control characters but for line ends and tabs are written as Go writes them.
 func printable(text string) string {

@@ -245,12 +245,13 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if logFile != nil {
 		defer func() { err = errors.Join(err, logFile.Close()) }()
 	}
-	run, err := c.newRun(l, s, f.job, append([]tegenaria.EngineOption{logger}, first...)...)
+	run, err := c.newRun(l, s, f.job, append([]tegenaria.EngineOption{tegenaria.EngineWithLogger(logger)}, first...)...)
 	if err != nil {
 		return err
 	}
+	run.stderr, run.logger = c.err, logger
 	if f.log.given(cmd.Flags()) {
-		run.Add(logger)
+		run.Add(tegenaria.EngineWithLogger(logger))
 	}
 	if slices.ContainsFunc(append(expect[:len(expect):len(expect)], stopIf...), func(r *rule) bool { return r.fill }) {
 		run.Add(tegenaria.EngineWithFieldCounts(true))

@@ -10,8 +10,6 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/tegenaria/tegenaria"
 )
 
 // logFlags say what is logged, and where to.
@@ -64,8 +62,8 @@ func (l *logFlags) given(flags *pflag.FlagSet) bool {
 }
 
 // open makes the logger. isTerminal says what stderr is. Close the file, which is nil if there is none, when the crawl is over.
-func (l *logFlags) open(stderr io.Writer, isTerminal bool) (option tegenaria.EngineOption, file *os.File, err error) {
-	logger := logrus.New()
+func (l *logFlags) open(stderr io.Writer, isTerminal bool) (logger *logrus.Logger, file *os.File, err error) {
+	logger = logrus.New()
 	logger.SetOutput(stderr)
 	level, err := logrus.ParseLevel(l.level)
 	if err != nil {
@@ -87,5 +85,5 @@ func (l *logFlags) open(stderr io.Writer, isTerminal bool) (option tegenaria.Eng
 		}
 		logger.SetOutput(file)
 	}
-	return tegenaria.EngineWithLogger(logger), file, nil
+	return logger, file, nil
 }

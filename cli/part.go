@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"io"
 
+	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -49,6 +51,8 @@ type Run struct {
 	args   any
 	engine *tegenaria.SpiderEngine
 	job    string
+	stderr io.Writer
+	logger *logrus.Logger
 }
 
 // Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
@@ -66,6 +70,12 @@ func (r *Run) Engine() *tegenaria.SpiderEngine { return r.engine }
 
 // Job returns the directory of the durable job, "" if there is none.
 func (r *Run) Job() string { return r.job }
+
+// Stderr is where the command writes what is no item and no log, above the line of its progress.
+func (r *Run) Stderr() io.Writer { return r.stderr }
+
+// Logger is that of the flags of the command crawl, such as --log-file.
+func (r *Run) Logger() *logrus.Logger { return r.logger }
 
 // Add gives the engine further options. Those of the settings file and of flags come later, and win. A nil option is ignored.
 func (r *Run) Add(options ...tegenaria.EngineOption) {

@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
 	"github.com/tegenaria/tegenaria/cli"
+	"github.com/tegenaria/tegenaria/cli/live"
 	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/feed/sqlite"
 	"github.com/tegenaria/tegenaria/spiders"
@@ -19,7 +20,7 @@ import (
 // app is the command: that of package cli, with what crawls of URLs have here alone.
 func app() *cli.App {
 	a := cli.New()
-	a.With(&sites{})
+	a.With(&sites{}, live.Part())
 	return a
 }
 

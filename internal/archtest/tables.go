@@ -42,6 +42,7 @@ var plan = map[string]floor{
 	"cache/disk": room,
 	"cluster":    room,
 	"browser":    room,
+	"dashboard":  room,
 	"spidertest": room,
 
 	"stage":                cellar,
@@ -76,6 +77,7 @@ var plan = map[string]floor{
 	"internal/pgretry":     cellar,
 	"internal/privatefs":   cellar,
 	"internal/project":     cellar,
+	"internal/webguard":    cellar,
 	"internal/project/*":   door, // programs, the templates of projects
 
 	"httpcache/internal/rfc9111": cellar, // for the room httpcache
@@ -111,7 +113,7 @@ var plan = map[string]floor{
 }
 
 // sharedDoors are the doors that other doors may go through.
-var sharedDoors = map[string]bool{"cli": true, "examples/demosite": true}
+var sharedDoors = map[string]bool{"cli": true, "cli/live": true, "examples/demosite": true}
 
 // annexMayUse is the one part of the cellar that the annex stands on.
 const annexMayUse = "internal/urlx"

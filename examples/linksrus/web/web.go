@@ -22,15 +22,14 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/examples/linksrus/index"
+	"github.com/tegenaria/tegenaria/internal/webguard"
 )
 
 // The bounds of what comes in.
@@ -90,46 +89,7 @@ func New(c Config) http.Handler {
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, assets, "assets/style.css")
 	})
-	return protected(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// protected sets the headers of every answer and judges the name that the server was asked under.
-func protected(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy",
-			"default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // with no-referrer a form would have the origin "null"
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		if rebound(r) {
-			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// rebound reports whether a request came to a loopback address under a name that is none of this machine's.
-func rebound(r *http.Request) bool {
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local == nil {
-		return false
-	}
-	at, err := netip.ParseAddrPort(local.String())
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return false
-	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err != nil || !addr.Unmap().IsLoopback()
+	return webguard.Handler(mux, webguard.StyleOnly)
 }
 
 // site answers the requests.

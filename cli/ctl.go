@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegenaria/tegenaria/dashboard"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// ctlTime is how long the command ctl waits for an answer.
+const ctlTime = 30 * time.Second
+
+// actions are what the command ctl does, by name.
+var actions = []struct {
+	name, args, help string
+	do               func(ctx context.Context, r *remote, args []string) (done string, err error)
+}{
+	{"pause", "", "no download starts any more; those that have begun come to their end", post("pause")},
+	{"resume", "", "ends a pause", post("resume")},
+	{"stop", "", "stops the crawl as Ctrl-C does: a job keeps what is left", post("stop")},
+	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
+	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
+	{"host", "NAME reset", "gives a host the values of the settings again", nil},
+}
+
+func (c *call) ctlCommand() *cobra.Command {
+	var list strings.Builder
+	for _, a := range actions {
+		fmt.Fprintf(&list, "  %-52s %s\n", strings.TrimSpace(a.name+" "+a.args), a.help)
+	}
+	return &cobra.Command{
+		Use: "ctl ADDRESS ACTION...", Short: "change a crawl while it runs",
+		Long: "Changes a crawl that runs with --listen. ADDRESS is what that crawl has printed. The command ends with 0 when the crawl has confirmed, and otherwise says why it did not. The actions are\n\n" +
+			strings.TrimSuffix(list.String(), "\n"),
+		Example: "  " + c.name + " ctl 'http://127.0.0.1:8080/?token=…' pause\n" +
+			"  " + c.name + " ctl 'http://127.0.0.1:8080/?token=…' host shop.example delay 2s",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usagef("ctl needs the address that the crawl has printed, and an action; %s ctl -h lists them", c.name)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := newRemote(args[0])
+			if err != nil {
+				return err
+			}
+			for _, a := range actions {
+				if a.name == args[1] {
+					done, err := a.do(cmd.Context(), r, args[2:])
+					if err == nil {
+						fmt.Fprintln(c.out, printable(done))
+					}
+					return err
+				}
+			}
+			var names []string
+			for _, a := range actions {
+				names = append(names, a.name)
+			}
+			return usagef("ctl has no action %q%s; %s ctl -h lists them", args[1], meant(args[1], names), c.name)
+		},
+	}
+}
+
+// post makes an action without arguments.
+func post(name string) func(ctx context.Context, r *remote, args []string) (string, error) {
+	return func(ctx context.Context, r *remote, args []string) (string, error) {
+		if len(args) > 0 {
+			return "", usagef("%s takes no arguments, and was given %q", name, args)
+		}
+		return r.change(ctx, http.MethodPost, "/api/v1/"+name, nil)
+	}
+}
+
+func setRemote(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) != 2 || args[0] != "concurrency" {
+		return "", usagef("set is written as: set concurrency N")
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return "", usagef("set concurrency: %q is no number", args[1])
+	}
+	return r.change(ctx, http.MethodPatch, "/api/v1/settings", dashboard.SettingsChange{Concurrency: &n})
+}
+
+func changeHost(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) == 2 && args[1] == "reset" {
+		return r.change(ctx, http.MethodDelete, "/api/v1/hosts/"+url.PathEscape(args[0]), nil)
+	}
+	if len(args) != 3 {
+		return "", usagef("host is written as: host NAME delay 2s, or host NAME reset")
+	}
+	var change dashboard.HostChange
+	number := func(to **int) error {
+		n, err := strconv.Atoi(args[2])
+		if err != nil {
+			return usagef("host: %s %q is no number", args[1], args[2])
+		}
+		*to = &n
+		return nil
+	}
+	var err error
+	switch args[1] {
+	case "delay":
+		change.Delay = &args[2]
+	case "per_slot":
+		err = number(&change.PerSlot)
+	case "max_pages":
+		err = number(&change.MaxPages)
+	case "jitter":
+		jitter, parseErr := strconv.ParseFloat(args[2], 64)
+		if parseErr != nil {
+			err = usagef("host: jitter %q is no number", args[2])
+		}
+		change.Jitter = &jitter
+	default:
+		err = usagef("host has no value %q; it is one of delay, jitter, per_slot and max_pages", args[1])
+	}
+	if err != nil {
+		return "", err
+	}
+	return r.change(ctx, http.MethodPatch, "/api/v1/hosts/"+url.PathEscape(args[0]), change)
+}
+
+// remote is a crawl with --listen.
+type remote struct {
+	base, token string
+	client      *http.Client
+}
+
+// newRemote reads the address that a crawl has printed.
+func newRemote(address string) (*remote, error) {
+	r := &remote{client: &http.Client{Timeout: ctlTime}}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		path, query, _ := strings.Cut(path, "?")
+		values, _ := url.ParseQuery(query)
+		r.base, r.token = "http://localhost", values.Get("token")
+		r.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}}
+	} else {
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, usagef("%q is no address of a crawl: copy the line that crawl --listen has printed, such as http://127.0.0.1:8080/?token=…", urlx.Redact(address))
+		}
+		r.base, r.token = u.Scheme+"://"+u.Host, u.Query().Get("token")
+		r.client.Transport = &http.Transport{} // no proxy knows the crawl
+	}
+	if r.token == "" {
+		return nil, usagef("the address has no token: copy the whole line that crawl --listen has printed, in quotes")
+	}
+	return r, nil
+}
+
+// change asks for a change, and returns what was done.
+func (r *remote) change(ctx context.Context, method, path string, body any) (string, error) {
+	var done dashboard.Done
+	err := r.ask(ctx, method, path, body, &done)
+	return done.Done, err
+}
+
+// ask sends a request to the API, and reads the answer.
+func (r *remote) ask(ctx context.Context, method, path string, body, to any) error {
+	var text []byte
+	var err error
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	resp, err := r.client.Do(req)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the address, which was given
+		}
+		return fmt.Errorf("the crawl does not answer: %w; it may be over", err)
+	}
+	defer resp.Body.Close()
+	answer := json.NewDecoder(io.LimitReader(resp.Body, 64<<20))
+	if resp.StatusCode != http.StatusOK {
+		var refusal dashboard.Refusal
+		if err := answer.Decode(&refusal); err != nil || refusal.Error == "" {
+			return fmt.Errorf("this is no crawl with --listen: %s", resp.Status)
+		}
+		return errors.New(strings.TrimPrefix(refusal.Error, "tegenaria: "))
+	}
+	if err := answer.Decode(to); err != nil {
+		return fmt.Errorf("this is no crawl with --listen: %w", err)
+	}
+	return nil
+}

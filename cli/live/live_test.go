@@ -1,0 +1,207 @@
+package live_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cli"
+	"github.com/tegenaria/tegenaria/cli/live"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lines is a writer that hands out the address which the command prints.
+type lines struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	address chan string
+}
+
+var addresses = regexp.MustCompile(`(?m)^\S+\?token=[A-Za-z0-9_-]+$`)
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := addresses.MatchString(l.text.String())
+	l.text.Write(p)
+	if found := addresses.FindString(l.text.String()); found != "" && !before && strings.HasSuffix(l.text.String(), "\n") {
+		l.address <- found
+	}
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// endless is a spider of a site that has one link more on each page.
+func endless(t *testing.T) (tegenaria.SpiderInterface, *httptest.Server) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, `<a href="`+r.URL.Path+`x">next</a>`)
+	}))
+	t.Cleanup(site.Close)
+	parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[int]) error {
+		return out.FollowLinks()
+	})
+	return tegenaria.NewSpider("endless", parser, site.URL+"/"), site
+}
+
+// crawl begins a crawl with these arguments, and returns its address, and a func that waits for its exit code and what it has printed.
+func crawl(t *testing.T, args ...string) (app *cli.App, address string, end func() (code int, stderr string)) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	spider, _ := endless(t)
+	app = cli.New(spider)
+	app.With(live.Part())
+	app.Engine(func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil }) // without a guard against traps
+	other := cli.New(spider)                                                         // one App runs one command at a time
+	stderr := &lines{address: make(chan string, 1)}
+	var running sync.WaitGroup
+	var code int
+	running.Go(func() {
+		code = app.Run(t.Context(), append([]string{"crawl", "endless", "-s", "politeness.ignore_robots=true"}, args...), nil, io.Discard, stderr)
+		close(stderr.address)
+	})
+	address, ok := <-stderr.address
+	if !ok {
+		t.Fatalf("no address: %s", stderr)
+	}
+	return other, address, func() (int, string) { running.Wait(); return code, stderr.String() }
+}
+
+// A crawl prints its address, whatever is logged, obeys the command ctl, and its server ends with it.
+func TestControl(t *testing.T) {
+	for name, args := range map[string][]string{
+		"loopback":  {"--listen", "127.0.0.1:0"},
+		"quiet":     {"--listen", "localhost:0", "--quiet", "--log-file", "crawl.log"},
+		"socket":    {"--listen", "unix:s"},
+		"container": {"--listen", "0.0.0.0:0", "--listen-insecure"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app, address, end := crawl(t, args...)
+			ctl := func(want int, args ...string) string {
+				t.Helper()
+				var out, stderr strings.Builder
+				if code := app.Run(t.Context(), append([]string{"ctl", address}, args...), nil, &out, &stderr); code != want {
+					t.Errorf("ctl %q: exit code %d, %s%s", args, code, &out, &stderr)
+				}
+				return out.String() + stderr.String()
+			}
+			ctl(0, "pause")
+			if said := ctl(1, "pause"); said != "tegenaria: the crawl is paused already\n" {
+				t.Errorf("a second pause: %s", said)
+			}
+			ctl(0, "set", "concurrency", "3")
+			ctl(1, "set", "concurrency", "0")
+			ctl(0, "host", "127.0.0.1", "delay", "1ms")
+			ctl(2, "host", "127.0.0.1", "delays", "1ms")
+			ctl(0, "host", "127.0.0.1", "reset")
+			ctl(0, "resume")
+			ctl(0, "stop")
+			if code, stderr := end(); code != 3 {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+			ctl(1, "pause")
+		})
+	}
+}
+
+// The token is kept in a file that its owner alone can read, and is the same in the next crawl.
+func TestTokenFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	var tokens []string
+	for range 2 {
+		app, address, end := crawl(t, "--listen", "127.0.0.1:0", "--listen-token", file)
+		_, token, _ := strings.Cut(address, "?token=")
+		tokens = append(tokens, token)
+		if code := app.Run(t.Context(), []string{"ctl", address, "stop"}, nil, io.Discard, io.Discard); code != 0 {
+			t.Errorf("ctl stop: exit code %d", code)
+		}
+		end()
+	}
+	text, err := os.ReadFile(file)
+	info, statErr := os.Stat(file)
+	if err != nil || statErr != nil || string(text) != tokens[0]+"\n" || tokens[0] != tokens[1] || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v: the file has %q, mode %v; tokens %q", err, statErr, text, info.Mode(), tokens)
+	}
+}
+
+// With a certificate the address is one of https.
+func TestTLS(t *testing.T) {
+	other := httptest.NewTLSServer(nil) // for its certificate
+	defer other.Close()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	der, err := x509.MarshalPKCS8PrivateKey(other.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: other.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, address, end := crawl(t, "--listen", "127.0.0.1:0", "--listen-tls", cert+","+key)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	resp, err := client.Post(strings.Replace(address, "/?", "/api/v1/stop?", 1), "", nil)
+	if err != nil || resp.StatusCode != 200 || !strings.HasPrefix(address, "https://") {
+		t.Errorf("%s: %v, %v", address, resp, err)
+	} else {
+		resp.Body.Close()
+	}
+	end()
+}
+
+// What cannot be listened at is refused before the crawl, with what to do.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong")
+	if err := os.WriteFile(wrong, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spider, _ := endless(t)
+	for _, test := range []struct {
+		args, want string
+		code       int
+	}{
+		{"--listen 0.0.0.0:0", "--listen-insecure", 2},
+		{"--listen :0", "--listen-insecure", 2},
+		{"--listen example.com", "HOST:PORT", 2},
+		{"--listen 127.0.0.1:0 --listen-tls " + wrong, "CERT,KEY", 2},
+		{"--listen 127.0.0.1:0 --listen-token " + wrong, "no token", 2},
+		{"--listen-token " + wrong, "--listen ADDRESS", 2},
+		{"--listen unix:" + dir + "/none/s", "--listen: ", 1},
+		{"--listen 192.0.2.1:1 --listen-insecure", "--listen: ", 1},
+	} {
+		t.Chdir(t.TempDir())
+		app := cli.New(spider)
+		app.With(live.Part())
+		var stderr strings.Builder
+		code := app.Run(t.Context(), append([]string{"crawl", "endless"}, strings.Fields(test.args)...), nil, io.Discard, &stderr)
+		if code != test.code || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%s: exit code %d: %s", test.args, code, &stderr)
+		}
+	}
+	var stderr strings.Builder
+	if code := cli.New(spider).Run(t.Context(), []string{"crawl", "endless", "--listen", "127.0.0.1:0"}, nil, io.Discard, &stderr); code != 2 ||
+		!strings.Contains(stderr.String(), "app.With(live.Part())") {
+		t.Errorf("without the part: exit code %d: %s", code, &stderr)
+	}
+}

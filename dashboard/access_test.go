@@ -1,0 +1,108 @@
+package dashboard_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/dashboard"
+)
+
+// routes are all routes of a board, and what each answers to those who may ask while no crawl runs.
+var routes = []struct {
+	method, path, body string
+	control            bool
+	status             int
+}{
+	{"GET", "/api/v1/run", "", false, 200},
+	{"GET", "/api/v1/hosts", "", false, 200},
+	{"GET", "/api/v1/hosts?n=1001", "", false, 400},
+	{"POST", "/api/v1/pause", "", true, 409},
+	{"POST", "/api/v1/resume", "", true, 409},
+	{"POST", "/api/v1/stop", "", true, 409},
+	{"PATCH", "/api/v1/settings", `{"concurrency": 3}`, true, 409},
+	{"PATCH", "/api/v1/settings", `{"concurrence": 3}`, true, 400},
+	{"PATCH", "/api/v1/hosts/a.test", `{"delay": "2s"}`, true, 409},
+	{"PATCH", "/api/v1/hosts/a.test", `{"delay": "2"}`, true, 400},
+	{"PATCH", "/api/v1/hosts/a.test", `{}`, true, 400},
+	{"DELETE", "/api/v1/hosts/a.test", "", true, 409},
+}
+
+// Each route is open to those alone who have the token for it, and to no other site.
+func TestAccess(t *testing.T) {
+	board := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{})
+	defer board.Close()
+	server := httptest.NewServer(board)
+	defer server.Close()
+	for _, route := range routes {
+		forControl := func(allowed int) int {
+			if route.control {
+				return allowed
+			}
+			return route.status
+		}
+		for _, who := range []struct {
+			name, token string
+			edit        func(*http.Request)
+			want        int
+		}{
+			{"no token", "", nil, 401},
+			{"a wrong token", dashboard.NewToken(), nil, 401},
+			{"the token to view", board.ViewToken(), nil, forControl(403)},
+			{"the token to control", board.ControlToken(), nil, route.status},
+			{"another site", board.ControlToken(), func(r *http.Request) {
+				r.Header.Set("Origin", "https://evil.example")
+				r.Header.Set("Sec-Fetch-Site", "cross-site")
+			}, forControl(403)},
+			{"another name", board.ControlToken(), func(r *http.Request) { r.Host = "evil.example" }, 421},
+		} {
+			for _, by := range []string{"header", "parameter", "cookie"} {
+				r, err := http.NewRequest(route.method, server.URL+route.path, strings.NewReader(route.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case who.token == "":
+				case by == "header":
+					r.Header.Set("Authorization", "Bearer "+who.token)
+				case by == "parameter":
+					q := r.URL.Query()
+					q.Set("token", who.token)
+					r.URL.RawQuery = q.Encode()
+				case by == "cookie":
+					r.AddCookie(&http.Cookie{Name: "tegenaria_" + r.URL.Port(), Value: who.token})
+				}
+				if who.edit != nil {
+					who.edit(r)
+				}
+				resp, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != who.want {
+					t.Errorf("%s %s, %s by %s: %d %s, want %d", route.method, route.path, who.name, by, resp.StatusCode, body, who.want)
+				}
+				if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") {
+					t.Errorf("%s %s: the policy is %q", route.method, route.path, policy)
+				}
+			}
+		}
+	}
+}
+
+// The token to view is another one, and is the same whenever the token to control is.
+func TestTokens(t *testing.T) {
+	first, again := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{}), dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{})
+	if first.ControlToken() == again.ControlToken() || len(first.ControlToken()) != 43 {
+		t.Errorf("tokens are %q and %q", first.ControlToken(), again.ControlToken())
+	}
+	same := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{Token: first.ControlToken()})
+	if same.ViewToken() != first.ViewToken() || first.ViewToken() == first.ControlToken() || first.ViewToken() == again.ViewToken() {
+		t.Errorf("tokens to view are %q, %q and %q", first.ViewToken(), same.ViewToken(), again.ViewToken())
+	}
+}

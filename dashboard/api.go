@@ -1,0 +1,295 @@
+package dashboard
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+const (
+	maxRequest = 1 << 20 // bytes of what is sent to the API
+	maxHosts   = 1000    // of one answer
+)
+
+// Run is the answer of GET /api/v1/run.
+type Run struct {
+	tegenaria.Summary
+	Concurrency int   `json:"concurrency"` // downloads that may run at once
+	Rates       Rates `json:"rates"`
+}
+
+// Rates are means of the last ten seconds, or of the whole run if it is younger.
+type Rates struct {
+	Pages  float64 `json:"pages"`  // responses a second
+	Items  float64 `json:"items"`  // items a second
+	Errors float64 `json:"errors"` // failures a second
+	Bytes  float64 `json:"bytes"`  // bytes of bodies a second
+}
+
+// Host is a slot in the answers of GET /api/v1/hosts. Durations are texts such as "1.5s".
+type Host struct {
+	Name     string     `json:"name"`
+	Pending  int        `json:"pending"`        // requests that wait
+	InFlight int        `json:"in_flight"`      // downloads
+	PerSlot  int        `json:"per_slot"`       // the most downloads at once
+	Next     *time.Time `json:"next,omitempty"` // when the next download may start
+
+	Delay      string `json:"delay"`                 // in force between two downloads
+	DelayCause string `json:"delay_cause,omitempty"` // whose the delay is: settings, changed, code, robots.txt, AutoThrottle or penalty
+
+	Pages    int  `json:"pages,omitempty"` // downloads begun, of a page budget
+	MaxPages int  `json:"max_pages,omitempty"`
+	Gated    bool `json:"gated,omitempty"`   // its IP address, proxy or downloader is at its limit
+	Changed  bool `json:"changed,omitempty"` // its policy was changed during this run
+}
+
+// HostChange is what PATCH /api/v1/hosts/NAME takes: what is absent stays as it is.
+type HostChange struct {
+	Delay    *string  `json:"delay,omitempty"` // such as "2s"
+	Jitter   *float64 `json:"jitter,omitempty"`
+	PerSlot  *int     `json:"per_slot,omitempty"`
+	MaxPages *int     `json:"max_pages,omitempty"`
+}
+
+// SettingsChange is what PATCH /api/v1/settings takes.
+type SettingsChange struct {
+	Concurrency *int `json:"concurrency,omitempty"`
+}
+
+// Done is the answer to what has changed something.
+type Done struct {
+	Done string `json:"done"` // what was done, in words
+}
+
+// Refusal is the answer to what was not done.
+type Refusal struct {
+	Error string `json:"error"`
+}
+
+// routes makes the routes of the API.
+func (b *Board) routes(mux *http.ServeMux) {
+	view := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, b.access.require(viewer, h)) }
+	control := func(pattern string, h func(r *http.Request) (string, error)) {
+		mux.HandleFunc(pattern, b.access.require(controller, b.changes(h)))
+	}
+	view("GET /api/v1/run", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.run()) })
+	view("GET /api/v1/hosts", b.listHosts)
+	view("GET /api/v1/events", b.stream)
+	control("POST /api/v1/pause", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
+	control("POST /api/v1/resume", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
+	mux.HandleFunc("POST /api/v1/stop", b.access.require(controller, b.stop))
+	control("PATCH /api/v1/settings", b.changeSettings)
+	control("PATCH /api/v1/hosts/{name}", b.changeHost)
+	control("DELETE /api/v1/hosts/{name}", func(r *http.Request) (string, error) {
+		name := r.PathValue("name")
+		return fmt.Sprintf("%s has the delay and limits of the settings again", name), b.engine.ResetSlot(name)
+	})
+}
+
+// changes makes the handler of what changes the crawl. change says what was done, which is logged too.
+func (b *Board) changes(change func(r *http.Request) (done string, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		done, err := change(r)
+		if err != nil {
+			status := http.StatusConflict
+			if malformed := (*malformedError)(nil); errors.As(err, &malformed) {
+				status = http.StatusBadRequest
+			}
+			refuse(w, status, err.Error())
+			return
+		}
+		b.changed(done)
+		answer(w, http.StatusOK, Done{Done: done})
+	}
+}
+
+// malformedError is about a request that says nothing that could be done.
+type malformedError struct{ err error }
+
+func (e *malformedError) Error() string { return e.err.Error() }
+
+func (e *malformedError) Unwrap() error { return e.err }
+
+func malformed(format string, args ...any) error { return &malformedError{fmt.Errorf(format, args...)} }
+
+// stop answers before it stops the crawl: that may take a while, and ends the server.
+func (b *Board) stop(w http.ResponseWriter, r *http.Request) {
+	if !b.isRunning() {
+		refuse(w, http.StatusConflict, "no crawl is running")
+		return
+	}
+	b.changed("stopped")
+	answer(w, http.StatusOK, Done{Done: "stopping: downloads that have begun come to their end"})
+	_ = http.NewResponseController(w).Flush() // a reader that has gone has its answer
+	_ = b.engine.Stop(b.life)                 // Run says how it ended
+}
+
+func (b *Board) changeSettings(r *http.Request) (string, error) {
+	var change SettingsChange
+	if err := read(r, &change); err != nil {
+		return "", err
+	}
+	if change.Concurrency == nil {
+		return "", malformed("nothing is to be changed: give a concurrency")
+	}
+	return fmt.Sprintf("%d downloads may run at once", *change.Concurrency), b.engine.SetConcurrency(*change.Concurrency)
+}
+
+func (b *Board) changeHost(r *http.Request) (string, error) {
+	var change HostChange
+	if err := read(r, &change); err != nil {
+		return "", err
+	}
+	name := r.PathValue("name")
+	policy, _ := b.engine.SlotPolicy(name)
+	before := policy
+	if change.Delay != nil {
+		delay, err := time.ParseDuration(*change.Delay)
+		if err != nil {
+			return "", malformed("the delay %q is no duration: write it as 500ms, 2s or 1m30s", *change.Delay)
+		}
+		policy.Delay = delay
+	}
+	policy.Jitter = *cmp.Or(change.Jitter, &policy.Jitter)
+	policy.PerSlot = *cmp.Or(change.PerSlot, &policy.PerSlot)
+	policy.MaxPages = *cmp.Or(change.MaxPages, &policy.MaxPages)
+	if policy == before {
+		return "", malformed("nothing is to be changed: give another delay, jitter, per_slot or max_pages")
+	}
+	return fmt.Sprintf("%s: delay %s, jitter %g, %d downloads at once, %s", name, policy.Delay, policy.Jitter, policy.PerSlot, pages(policy.MaxPages)),
+		b.engine.SetSlot(name, policy)
+}
+
+func pages(n int) string {
+	if n == 0 {
+		return "any number of pages"
+	}
+	return fmt.Sprintf("%d pages", n)
+}
+
+// listHosts answers with the busiest hosts, or with the one that is named.
+func (b *Board) listHosts(w http.ResponseWriter, r *http.Request) {
+	n := 100
+	if text := r.URL.Query().Get("n"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxHosts {
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("n is a number of hosts from 1 to %d", maxHosts))
+			return
+		}
+	}
+	answer(w, http.StatusOK, b.hosts(n))
+}
+
+// hosts returns the n busiest hosts.
+func (b *Board) hosts(n int) []Host {
+	list := []Host{}
+	for _, s := range b.engine.BusiestSlots(n) {
+		list = append(list, b.hostOf(s))
+	}
+	return list
+}
+
+func (b *Board) hostOf(s tegenaria.SlotStatus) Host {
+	_, changed := b.engine.SlotPolicy(s.Name)
+	h := Host{
+		Name: s.Name, Pending: s.Pending, InFlight: s.InFlight, PerSlot: s.PerSlot,
+		Delay: s.Delay.String(), DelayCause: causeOfDelay(s, changed), Pages: s.Pages, MaxPages: s.MaxPages, Gated: s.Gated, Changed: changed,
+	}
+	if !s.Next.IsZero() {
+		h.Next = &s.Next
+	}
+	return h
+}
+
+// causeOfDelay says whose the delay of a slot is.
+func causeOfDelay(s tegenaria.SlotStatus, changed bool) string {
+	switch s.Delay {
+	case 0:
+		return ""
+	case s.Penalty:
+		return "penalty"
+	case s.CrawlDelay:
+		return "robots.txt"
+	case s.AutoThrottle:
+		return "AutoThrottle"
+	case s.SlotDelay:
+		return "code"
+	}
+	if changed {
+		return "changed"
+	}
+	return "settings"
+}
+
+// read reads the JSON that was sent.
+func read(r *http.Request, to any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return malformed("the request cannot be read: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return malformed("the request has more than one JSON object")
+	}
+	return nil
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil { // a NaN, for example
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(text)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // the reader may have gone
+}
+
+func refuse(w http.ResponseWriter, status int, why string) { answer(w, status, Refusal{Error: why}) }
+
+// stream sends the run once a second, as events of the standard (Server-Sent Events), until the reader goes or the board is closed.
+func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		text, err := json.Marshal(b.run())
+		if err != nil {
+			return
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(maxUnread)) // not every writer has one
+		if _, err := fmt.Fprintf(w, "event: run\ndata: %s\n\n", text); err != nil || control.Flush() != nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-r.Context().Done():
+			return
+		case <-b.life.Done():
+			return
+		}
+	}
+}
+
+// maxUnread is how long a reader may leave unread what it has asked for.
+const maxUnread = 30 * time.Second
+
+// isRunning reports whether a crawl runs.
+func (b *Board) isRunning() bool {
+	return slices.Contains([]tegenaria.Status{tegenaria.StatusStarted, tegenaria.StatusPaused}, b.engine.Status())
+}

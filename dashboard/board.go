@@ -1,0 +1,127 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/webguard"
+)
+
+// Options configure a [Board]. The zero value is a sensible default.
+type Options struct {
+	// Token is what controls the crawl; "" makes one, see [NewToken]. One to view is made of it.
+	Token string
+	// Names are the names of hosts under which the board may be asked, beside those of this machine on a loopback address. On other
+	// addresses it may be asked under any name if there are none.
+	Names []string
+	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
+	Changed func(what string)
+}
+
+// Board is the API of an engine as an http.Handler: it shows its runs, one after the other, and keeps the last one's numbers when that is
+// over. Make it with [New]. It may be used concurrently.
+type Board struct {
+	engine  *tegenaria.SpiderEngine
+	options Options
+	access  access
+	handler http.Handler
+
+	life  context.Context // ends by Close
+	close context.CancelFunc
+
+	sampling sync.WaitGroup
+	mu       sync.Mutex         // guards the fields below
+	end      context.CancelFunc // of the sampling of a run; nil: there is none
+	samples  samples
+}
+
+// New makes a board. It adds events to the engine, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
+// without rates.
+func New(engine *tegenaria.SpiderEngine, o Options) *Board {
+	b := &Board{engine: engine, options: o, access: newAccess(o.Token)}
+	b.life, b.close = context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	b.routes(mux)
+	b.handler = webguard.Handler(mux, webguard.StyleAndScript, o.Names...)
+	tegenaria.EngineWithEvents(tegenaria.Events{
+		Started: func(tegenaria.SpiderInterface) { b.begin() },
+		Closed:  func(string) { b.over() },
+	})(engine)
+	return b
+}
+
+// ServeHTTP answers a request.
+func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.handler.ServeHTTP(w, r) }
+
+// Close ends the streams of the board, so that the server around it can end.
+func (b *Board) Close() {
+	b.close()
+	b.over()
+}
+
+// ControlToken returns the token of [Options], or the one that was made.
+func (b *Board) ControlToken() string { return b.access.control }
+
+// ViewToken returns the token with which everything can be seen, and nothing changed.
+func (b *Board) ViewToken() string { return b.access.view }
+
+// changed tells about a change.
+func (b *Board) changed(what string) {
+	if b.options.Changed != nil {
+		b.options.Changed(what)
+	}
+}
+
+// begin begins to sample the counters of a run.
+func (b *Board) begin() {
+	ctx, end := context.WithCancel(b.life)
+	b.mu.Lock()
+	b.samples, b.end = samples{}, end
+	b.mu.Unlock()
+	b.sampling.Go(func() { // over waits for it
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			b.sample()
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// sample keeps the counters of this moment.
+func (b *Board) sample() {
+	s := b.engine.Stats()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.samples.add(sample{at: s.Elapsed, pages: s.Responses, items: s.ItemScraped, errors: s.ErrorCount, bytes: s.Bytes})
+}
+
+// over ends the sampling.
+func (b *Board) over() {
+	b.mu.Lock()
+	end := b.end
+	b.end = nil
+	b.mu.Unlock()
+	if end != nil {
+		end()
+	}
+	b.sampling.Wait()
+}
+
+// run returns the run as it is now.
+func (b *Board) run() Run {
+	r := Run{Summary: b.engine.Summary(), Concurrency: b.engine.Concurrency()}
+	if b.isRunning() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		r.Rates = b.samples.rates(10 * time.Second)
+	}
+	return r
+}
