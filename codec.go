@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -98,7 +99,7 @@ func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 		err = c.read(data, ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tegenaria: decoding a stored request: %w", err)
+		return nil, errtext.Failed("decoding a stored request", "", "", err)
 	}
 	if parts, ok := live.(*liveParts); ok {
 		ctx.Ctx = parts.ctx

@@ -3,7 +3,7 @@ package tegenaria
 import (
 	"fmt"
 
-	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -54,18 +54,21 @@ type DataError struct {
 }
 
 // Error names both types and the remedy.
-func (e *DataError) Error() string {
-	url := urlx.Redact(e.URL)
+func (e *DataError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *DataError) WithoutURL(shown string) string {
+	url := errtext.At(" of ", e.URL, shown)
 	switch {
 	case e.Wanted == "":
-		return fmt.Sprintf("RequestWithData of %s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
+		return fmt.Sprintf("RequestWithData%s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
 	case e.Err != nil:
-		return fmt.Sprintf("Data of %s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
+		return fmt.Sprintf("Data%s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
 	case e.Sent == "":
-		return fmt.Sprintf("Data of %s: the request has no data, and %s is asked for; send it with RequestWithData",
+		return fmt.Sprintf("Data%s: the request has no data, and %s is asked for; send it with RequestWithData",
 			url, e.Wanted)
 	}
-	return fmt.Sprintf("Data of %s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
+	return fmt.Sprintf("Data%s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
 }
 
 // Unwrap returns the error of encoding/json.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/report"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Phase is a part of an exchange, a string.
@@ -125,8 +125,11 @@ type TooManyRedirectsError struct {
 }
 
 // Error names the limit.
-func (e *TooManyRedirectsError) Error() string {
-	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
+func (e *TooManyRedirectsError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *TooManyRedirectsError) WithoutURL(shown string) string {
+	return fmt.Sprintf("maximum number of redirects (%d) reached%s", e.Limit, errtext.At(" at ", e.URL, shown))
 }
 
 // RedirectLoopError is the failure of a redirect to a URL that its chain has requested twice with the same method, body
@@ -134,7 +137,12 @@ func (e *TooManyRedirectsError) Error() string {
 type RedirectLoopError struct{ URL string }
 
 // Error names the URL.
-func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }
+func (e *RedirectLoopError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *RedirectLoopError) WithoutURL(shown string) string {
+	return "redirect loop" + errtext.At(" at ", e.URL, shown)
+}
 
 // PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback,
 // link-local, that of a cloud's metadata service and so on. No connection was made to it.
@@ -156,8 +164,12 @@ func (e *NoResultError) Error() string {
 type WriterBusyError struct{ URL string }
 
 // Error names URL and remedy.
-func (e *WriterBusyError) Error() string {
-	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", urlx.Redact(e.URL))
+func (e *WriterBusyError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *WriterBusyError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the ResponseWriter%s has not returned from a Write of a request that was given up; use another one",
+		errtext.At(" of ", e.URL, shown))
 }
 
 // StatusError is the failure of a response whose status code is 400 or more and not allowed.
@@ -167,7 +179,10 @@ type StatusError struct {
 }
 
 // Error names code, URL and remedy.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("status %d of %s (to parse such a page, use RequestWithAllowedStatusCode)", e.Status,
-		urlx.Redact(e.URL))
+func (e *StatusError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *StatusError) WithoutURL(shown string) string {
+	return fmt.Sprintf("status %d%s (to parse such a page, use RequestWithAllowedStatusCode)", e.Status,
+		errtext.At(" of ", e.URL, shown))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/page"
@@ -165,7 +166,7 @@ func (c *crawl) close(reason string) error {
 			continue
 		}
 		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
-			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
+			errs = append(errs, errtext.Failed(fmt.Sprintf("closing %T", closer), "", "", err))
 		}
 	}
 	if complete && len(errs) == 0 && len(c.committers) > 0 && len(c.opened) > 0 {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -142,10 +143,10 @@ func (e *SpiderEngine) current() *crawl {
 
 // Why a crawl cannot be controlled.
 var (
-	errNotRunning = errors.New("tegenaria: no crawl is running")
-	errPaused     = errors.New("tegenaria: the crawl is paused already")
-	errNotPaused  = errors.New("tegenaria: the crawl is not paused")
-	errStopping   = errors.New("tegenaria: the crawl is stopping")
+	errNotRunning = errtext.New("no crawl is running")
+	errPaused     = errtext.New("the crawl is paused already")
+	errNotPaused  = errtext.New("the crawl is not paused")
+	errStopping   = errtext.New("the crawl is stopping")
 )
 
 // Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is

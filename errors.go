@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -35,11 +37,11 @@ const (
 
 // ErrIgnoreRequest, returned by a middleware, ends the request as filtered: it is not a failure, and no ErrorHandler is
 // called.
-var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
+var ErrIgnoreRequest = errtext.New("request ignored")
 
 // ErrOutputClosed is returned by the methods of [Output] when the handler has returned or the crawl
 // is over: nothing was sent.
-var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has returned or the crawl is over")
+var ErrOutputClosed = errtext.New("output closed: the handler has returned or the crawl is over")
 
 // errLeft keeps an item that the loop of Crawl did not take from being counted.
 var errLeft = errors.New("the loop was left")
@@ -89,15 +91,26 @@ func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
 }
 
 // Error names the code that failed, the URL and the cause; for a status code only the code, the URL and the remedy.
-func (e *HandleError) Error() string {
+func (e *HandleError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown, and without "tegenaria: ".
+func (e *HandleError) WithoutURL(shown string) string {
 	if e.Request == nil {
-		return report.Failed(string(e.Stage), "", fmt.Sprint(e.Err))
+		return report.Failed(string(e.Stage), "", errtext.Beside(e.Err, shown))
 	}
 	url := e.Request.Url
 	if status, ok := e.Err.(*StatusError); ok && e.Stage == StageStatus && status.URL == url {
-		return "tegenaria: " + status.Error()
+		return status.WithoutURL(shown)
 	}
-	return report.Failed(string(e.Stage), urlx.Redact(url), fmt.Sprint(e.Err))
+	url = urlx.Redact(url)
+	text := errtext.Beside(e.Err, url)
+	switch {
+	case url != shown:
+		return report.Failed(string(e.Stage), url, text)
+	case e.Stage == StageAccept || e.Stage == StageRobots || e.Stage == StageStatus: // they are about the URL, not about code
+		return text
+	}
+	return report.Failed(string(e.Stage), "", text)
 }
 
 // Unwrap returns Err.
@@ -115,8 +128,11 @@ type CallbackTimeoutError struct {
 }
 
 // Error names the code and the limit.
-func (e *CallbackTimeoutError) Error() string {
-	return fmt.Sprintf("tegenaria: %s ran longer than %s = %s", report.Code(string(e.Stage)), remedy.Callback.Name(), e.Limit)
+func (e *CallbackTimeoutError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *CallbackTimeoutError) WithoutURL(string) string {
+	return fmt.Sprintf("%s ran longer than %s = %s", report.Code(string(e.Stage)), remedy.Callback.Name(), e.Limit)
 }
 
 // RequestError is a request that cannot be accepted: a bad URL, an unknown scheme, a part that a
@@ -129,12 +145,11 @@ type RequestError struct {
 }
 
 // Error names URL, field, cause and remedy.
-func (e *RequestError) Error() string {
-	s := fmt.Sprintf("tegenaria: request %q: %s: %v", urlx.Redact(e.URL), e.Field, urlx.Cause(e.Err))
-	if e.Remedy != "" {
-		s += "; " + e.Remedy
-	}
-	return s
+func (e *RequestError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown, and without "tegenaria: ".
+func (e *RequestError) WithoutURL(shown string) string {
+	return (*fetch.RequestError)(e).WithoutURL(shown)
 }
 
 // Unwrap returns the cause.
@@ -150,8 +165,11 @@ func isA[E error](err error) bool {
 
 type dropItemError struct{ reason error }
 
-func (e *dropItemError) Error() string { return "tegenaria: item dropped" + report.Because(e.reason) }
+func (e *dropItemError) Error() string { return errtext.Module + e.WithoutURL("") }
 func (e *dropItemError) Unwrap() error { return e.reason }
+func (e *dropItemError) WithoutURL(shown string) string {
+	return "item dropped" + errtext.Because(e.reason, shown)
+}
 
 // DropItem returns an error with which a pipeline ends an item without a failure: the item is counted as
 // dropped, the event ItemDropped gets the reason, and no ErrorHandler is called. The reason is logged, and counted in
@@ -167,8 +185,11 @@ type RetryError struct {
 }
 
 // Error says when and why.
-func (e *RetryError) Error() string {
-	return fmt.Sprintf("tegenaria: retry after %s%s", e.After, report.Because(e.Err))
+func (e *RetryError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ", and its reason without this URL, beside which the text is shown.
+func (e *RetryError) WithoutURL(shown string) string {
+	return fmt.Sprintf("retry after %s%s", e.After, errtext.Because(e.Err, shown))
 }
 
 // Unwrap returns the reason.
@@ -183,8 +204,11 @@ func Retry(after time.Duration, reason error) error {
 
 type giveUpError struct{ reason error }
 
-func (e *giveUpError) Error() string { return "tegenaria: gave up" + report.Because(e.reason) }
+func (e *giveUpError) Error() string { return errtext.Module + e.WithoutURL("") }
 func (e *giveUpError) Unwrap() error { return e.reason }
+func (e *giveUpError) WithoutURL(shown string) string {
+	return "gave up" + errtext.Because(e.reason, shown)
+}
 
 // GiveUp returns an error with which a parser or a middleware gives a request up: after the ErrorHandlers were called,
 // the request ends as gave-up, with the text of reason. The text becomes a key of Stats.Reasons: keep it short and
@@ -199,8 +223,9 @@ func asGiveUp(err error) *giveUpError {
 // ignoreError is ErrIgnoreRequest with a reason.
 type ignoreError struct{ reason string }
 
-func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
-func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
+func (e *ignoreError) Error() string            { return errtext.Module + e.WithoutURL("") }
+func (e *ignoreError) WithoutURL(string) string { return "request ignored: " + e.reason }
+func (e *ignoreError) Is(target error) bool     { return target == ErrIgnoreRequest }
 
 // IgnoreRequest is [ErrIgnoreRequest] with a reason: the request ends as filtered, with this reason. The reason becomes
 // a key of Stats.Reasons: keep it short and without the URL. If an error wraps it and has a method Notice() string,
@@ -222,7 +247,8 @@ func asRetry(err error) *RetryError {
 
 type closeSpiderError struct{ reason string }
 
-func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
+func (e *closeSpiderError) Error() string            { return errtext.Module + e.WithoutURL("") }
+func (e *closeSpiderError) WithoutURL(string) string { return "spider closed: " + e.reason }
 
 // CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in hand finishes, and
 // Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed

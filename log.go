@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -160,9 +162,9 @@ func (rp *reporter) ended(reason string, summary Summary, job *JobCounts, sentIt
 		e.Workers = &report.Workers{Pages: all.Responses, Items: all.ItemScraped, Waiting: job.Waiting}
 	}
 	if _, cause, err := rp.stop.ending.Why(); err != nil {
-		e.Why = err.Error()
+		e.Why = errtext.Beside(err, "")
 	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {
-		e.Why = cause.Error()
+		e.Why = errtext.Beside(cause, "")
 	}
 	_, damaged := rp.counters.Damaged()
 	e.Damaged, e.DamagedAt = s.Damaged, urlx.Redact(damaged)
@@ -275,26 +277,51 @@ func (rp *reporter) leadsOn(j *job) {
 
 // saying is what the line of a failure says, beside its URL.
 func saying(herr *HandleError, url string) string {
-	text := fmt.Sprint(herr.Err)
+	err := handedOn(herr)
+	text := errtext.Beside(err, url)
+	if panicked, ok := errors.AsType[*PanicError](err); ok && herr.Stack != nil { // the line says beside that it is a panic
+		text = strings.Replace(text, errtext.Beside(panicked, url), valueOf(panicked, url), 1)
+	}
 	cause, _ := causeOf(herr)
 	isBroken := cause == "connection broken"
 	if asGiveUp(herr.Err) != nil || asRetry(herr.Err) != nil {
-		if text = cause; !isBroken && !strings.HasPrefix(cause, "status ") {
-			text = reasonFor(herr).Error()
+		if err = reasonFor(herr); isBroken || isA[*StatusError](err) {
+			err = errors.New(cause)
 		}
 		attempts := int64(1)
 		if herr.Request != nil {
 			attempts += int64(herr.Request.Attempt)
 		}
-		text = "given up after " + report.Count(attempts, "attempt") + ": " + text
+		text = "given up after " + report.Count(attempts, "attempt") + ": " + errtext.Beside(err, url)
 	} else if isBroken {
 		text = cause + ": " + text
 	}
 	if limit := pageLimit(herr.Err); limit != "" {
-		text = report.CauseInWords(limit) + ": " + strings.TrimPrefix(text, "panic: ")
-		return report.Message(string(herr.Stage), text, url, false)
+		return report.Message(string(herr.Stage), report.CauseInWords(limit)+": "+text, false)
 	}
-	return report.Message(string(herr.Stage), text, url, herr.Stack != nil)
+	if herr.Stage == StageRobots && isA[*robotsgate.UnreachableError](err) { // it says itself what was asked for, and why
+		return text
+	}
+	return report.Message(string(herr.Stage), text, herr.Stack != nil)
+}
+
+// handedOn returns the cause of a failure. That of a failure which the same stage was handed for the same URL is its own cause.
+func handedOn(herr *HandleError) error {
+	for {
+		inner, ok := herr.Err.(*HandleError)
+		if !ok || inner.Stage != herr.Stage || rawURL(inner.Request) != rawURL(herr.Request) {
+			return herr.Err
+		}
+		herr = inner
+	}
+}
+
+// valueOf is the text of the value of a panic, beside a URL.
+func valueOf(e *PanicError, url string) string {
+	if err := e.Unwrap(); err != nil {
+		return errtext.Beside(err, url)
+	}
+	return fmt.Sprint(e.Value)
 }
 
 // failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is known.

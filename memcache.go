@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/cache"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
@@ -207,8 +208,11 @@ func (m *memoryCache) Close() error { return nil }
 type QueueFullError struct{ Limit int64 }
 
 // Error names limit and remedy.
-func (e *QueueFullError) Error() string {
-	return fmt.Sprintf("tegenaria: the waiting requests need more than %s = %d bytes; "+
+func (e *QueueFullError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *QueueFullError) WithoutURL(string) string {
+	return fmt.Sprintf("the waiting requests need more than %s = %d bytes; "+
 		"raise the limit or keep them on disk (%s)", remedy.QueueBytes.Name(), e.Limit, remedy.DiskQueue)
 }
 

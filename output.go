@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
@@ -68,7 +69,7 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 	})
 }
 
-var errNoResponse = errors.New("tegenaria: Handle: the Context has no response")
+var errNoResponse = errtext.New("Handle: the Context has no response")
 
 // handled marks a parser as one that needs no channels: the parsers that it returns are closures of one literal, so
 // they share their code. Called with the probe they return made.

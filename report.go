@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/xpath"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -140,7 +141,7 @@ func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) {
 		c.items[key]++
 	})
 	if outcome == itemDropped && first {
-		rp.log.Dropped(report.Message("", herr.Err.Error(), url, false), reason, itemType, url)
+		rp.log.Dropped(errtext.Beside(herr.Err, url), reason, itemType, url)
 	}
 	rp.log.Item(outcome, reason, itemType, url)
 }
@@ -356,6 +357,7 @@ func (rp *reporter) closedByUser(from emission) {
 func causeOf(herr *HandleError) (cause, text string) {
 	var status *StatusError
 	var robots *robotsgate.UnreachableError
+	url := urlOf(herr.Request)
 	switch err := reasonFor(herr); {
 	case errors.As(err, &status):
 		return "status " + strconv.Itoa(status.Status), ""
@@ -368,13 +370,13 @@ func causeOf(herr *HandleError) (cause, text string) {
 	case isA[*TooManyRedirectsError](err):
 		return "too many redirects", ""
 	case errors.As(err, &robots):
-		err = robots.Err
+		err, url = robots.Err, robots.Origin+"/robots.txt"
 		fallthrough
 	default:
 		if cause := fetch.Cause(err); cause != "" && !(isUsers[herr.Stage] && err == herr.Err) {
 			return cause, ""
 		}
-		return report.Cause(urlx.Cause(err).Error(), urlOf(herr.Request))
+		return report.Cause(errtext.Beside(urlx.Cause(err), url), url)
 	}
 }
 

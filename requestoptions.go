@@ -43,7 +43,7 @@ func RequestWithJSON(v any) RequestOption {
 	return func(r *Request) {
 		body, err := json.Marshal(v)
 		if err != nil {
-			r.fail(fmt.Errorf("tegenaria: encoding the JSON body of %s: %w", r.Url, err))
+			r.fail(fmt.Errorf("encoding the JSON body: %w", err))
 			return
 		}
 		r.Body = body
@@ -170,7 +170,7 @@ func RequestWithPartialBody() RequestOption {
 func RequestWithMaxConnsPerHost(n int) RequestOption {
 	return func(r *Request) {
 		if n < 0 {
-			r.fail(fmt.Errorf("tegenaria: MaxConnsPerHost of %s is %d; it must not be negative", r.Url, n))
+			r.fail(fmt.Errorf("MaxConnsPerHost is %d; it must not be negative", n))
 			return
 		}
 		r.newExtras().MaxConns = n

@@ -3,14 +3,13 @@ package tegenaria
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
 	"github.com/tegenaria/tegenaria/content"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/page"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/metadata"
 	"github.com/tegenaria/tegenaria/selector"
@@ -181,7 +180,7 @@ func (h *pageHost) Unreadable(limit int64, cause error) error {
 	if cause == nil {
 		return &fetch.BodyTooLargeError{URL: h.URL, Limit: limit}
 	}
-	return fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(h.URL), cause)
+	return errtext.Failed("reading the spooled body", " of ", h.URL, cause)
 }
 
 // Run returns the share of the request in the memory of its crawl, nil outside a run.
@@ -253,7 +252,7 @@ func (r *Response) Json() map[string]any {
 // values one by one from [Response.Reader] takes less. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
 	if err := r.page.DecodeJSON((*pageHost)(r), v); err != nil {
-		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", urlx.Redact(r.URL), err)
+		return errtext.Failed("decoding the JSON", " of ", r.URL, err)
 	}
 	return nil
 }
@@ -278,7 +277,7 @@ func (r *Response) extractError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("tegenaria: extracting from %s: %w", urlx.Redact(r.URL), err)
+	return errtext.Failed("extracting", " from ", r.URL, err)
 }
 
 // Each returns an iterator over the results of a CSS selector in the page, each as a new T, a struct or a pointer to

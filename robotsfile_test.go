@@ -21,6 +21,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/robots"
 )
 
@@ -170,7 +171,7 @@ func TestRobotsOfADeadHost(t *testing.T) {
 			stats := enginetest.MustRun(t, obeying(w, s, tegenaria.Politeness{}))
 			herr := s.OnlyError(t)
 			var unreachable *tegenaria.RobotsUnreachableError
-			if !errors.As(herr, &unreachable) || unreachable.Origin != "http://a.test" || !errors.Is(herr, tt.err) || !strings.Contains(herr.Error(), tt.err.Error()) ||
+			if !errors.As(herr, &unreachable) || unreachable.Origin != "http://a.test" || !errors.Is(herr, tt.err) || !strings.Contains(herr.Error(), errtext.Beside(tt.err, robotsURL)) ||
 				herr.Stage != tegenaria.StageRobots {
 				t.Errorf("ErrorHandler got %v (stage %s)", herr, herr.Stage)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -50,15 +51,18 @@ func nothing(spider string, unparsed int64, ended func() ([]report.Seed[Outcome]
 }
 
 // Error lists the requests, each with its reason and the remedy.
-func (e *NothingError) Error() string {
+func (e *NothingError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *NothingError) WithoutURL(string) string {
 	var b strings.Builder
 	switch {
 	case e.Unparsed > 0:
-		fmt.Fprintf(&b, "tegenaria: spider %q got pages, and its parsers failed on all of them (%s)", e.Spider, report.Count(e.Unparsed, "failure"))
+		fmt.Fprintf(&b, "spider %q got pages, and its parsers failed on all of them (%s)", e.Spider, report.Count(e.Unparsed, "failure"))
 	case len(e.Seeds) == 0:
-		fmt.Fprintf(&b, "tegenaria: spider %q got no page: it sent no request; give it URLs, or send requests in StartRequest", e.Spider)
+		fmt.Fprintf(&b, "spider %q got no page: it sent no request; give it URLs, or send requests in StartRequest", e.Spider)
 	default:
-		fmt.Fprintf(&b, "tegenaria: spider %q got no page", e.Spider)
+		fmt.Fprintf(&b, "spider %q got no page", e.Spider)
 	}
 	for _, s := range e.Seeds {
 		fmt.Fprintf(&b, "\n  %s", s.Error())
@@ -86,9 +90,9 @@ func (e *SeedError) Error() string {
 	var robots *robotsgate.UnreachableError
 	switch {
 	case errors.As(e.Err, &robots):
-		text = robots.Err.Error()
+		text = errtext.Beside(robots.Err, robots.Origin+"/robots.txt")
 	case e.Err != nil:
-		text = report.Beyond(urlx.Cause(rootCause(e.Err)).Error(), urlx.Redact(e.URL))
+		text = errtext.Beside(urlx.Cause(rootCause(e.Err)), urlx.Redact(e.URL))
 	case e.Reason != "":
 		text += " (" + e.Reason + ")"
 	}
@@ -109,15 +113,17 @@ type StoppedError struct {
 }
 
 // Error says the reason.
-func (e *StoppedError) Error() string {
+func (e *StoppedError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *StoppedError) WithoutURL(shown string) string {
 	var interrupted *InterruptedError
 	switch {
 	case errors.As(e.Err, &interrupted):
-		return "tegenaria: " + interrupted.Error()
-	case e.Err != nil:
-		return fmt.Sprintf("tegenaria: crawl stopped: %s: %v", e.Reason, e.Err)
+		return interrupted.Error()
+	default:
+		return "crawl stopped: " + e.Reason + errtext.Because(e.Err, shown)
 	}
-	return "tegenaria: crawl stopped: " + e.Reason
 }
 
 // Unwrap returns the cause.
@@ -128,8 +134,11 @@ func (e *StoppedError) Unwrap() error { return e.Err }
 type StopError struct{ Waited time.Duration }
 
 // Error names the remedy.
-func (e *StopError) Error() string {
-	return fmt.Sprintf("tegenaria: the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
+func (e *StopError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *StopError) WithoutURL(string) string {
+	return fmt.Sprintf("the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
 }
 
 // RunError is the error of Run when a crawl could not be started or its store failed.
@@ -139,9 +148,12 @@ type RunError struct {
 }
 
 // Error names the step that failed and the cause.
-func (e *RunError) Error() string {
+func (e *RunError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *RunError) WithoutURL(shown string) string {
 	if _, opening := e.Err.(*report.OpeningError); opening {
-		return fmt.Sprintf("tegenaria: %v", e.Err)
+		return errtext.Beside(e.Err, shown)
 	}
 	step := e.Op
 	switch step {
@@ -150,7 +162,7 @@ func (e *RunError) Error() string {
 	case "store":
 		step = "storing requests or items failed"
 	}
-	return fmt.Sprintf("tegenaria: %s: %v", step, e.Err)
+	return step + errtext.Because(e.Err, shown)
 }
 
 // Unwrap returns the cause.
@@ -162,13 +174,16 @@ func (e *RunError) Unwrap() error { return e.Err }
 type AbandonedError struct{ Stages map[Stage]int }
 
 // Error lists the stages, each with its number of callbacks.
-func (e *AbandonedError) Error() string {
+func (e *AbandonedError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *AbandonedError) WithoutURL(string) string {
 	parts := make([]string, 0, len(e.Stages))
 	for s, n := range e.Stages {
 		parts = append(parts, fmt.Sprintf("%s (%d)", report.Code(string(s)), n))
 	}
 	slices.Sort(parts)
-	return "tegenaria: code that did not return in time was left behind: " + strings.Join(parts, ", ")
+	return "code that did not return in time was left behind: " + strings.Join(parts, ", ")
 }
 
 // abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
@@ -200,8 +215,11 @@ func (e *InterruptedError) Error() string {
 type MissedErrorsError struct{ Count int64 }
 
 // Error says how many.
-func (e *MissedErrorsError) Error() string {
-	return fmt.Sprintf("tegenaria: %s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
+func (e *MissedErrorsError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without "tegenaria: ".
+func (e *MissedErrorsError) WithoutURL(string) string {
+	return fmt.Sprintf("%s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
 }
 
 // UnnamedParserError ends a run with a durable cache, in a [*RunError], when a request has a parser that has no name:

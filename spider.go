@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/funcname"
 )
 
@@ -110,7 +111,7 @@ func Parsers(ps ...Parser) Parser {
 		var errs []error
 		for _, p := range ps {
 			if p == nil {
-				errs = append(errs, errors.New("tegenaria: Parsers: nil parser"))
+				errs = append(errs, errtext.New("Parsers: nil parser"))
 				continue
 			}
 			errs = append(errs, p(resp, item, req))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/stage"
@@ -50,7 +51,7 @@ func (s *stop) stageError(err error) error {
 	return err
 }
 
-var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is over")
+var errGraceOver = errtext.New("the crawl was stopped and its grace is over")
 
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
 func (s *stop) requestStop(reason string, cause error) { s.ending.Ask(reason, cause) }
@@ -77,4 +78,4 @@ func (s *stop) storeFailed(err error) {
 	s.ending.Hurry(guard.CancelGrace)
 }
 
-var errStoreFailed = errors.New("tegenaria: the store has failed before")
+var errStoreFailed = errtext.New("the store has failed before")

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/sirupsen/logrus"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
@@ -33,13 +32,7 @@ func (c *call) speak(flags map[remedy.Setting]string) {
 }
 
 // message is an error as the command prints it.
-func (c *call) message(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimPrefix(lines[i], "tegenaria: ")
-	}
-	return printable(strings.Join(lines, "\n"))
-}
+func (c *call) message(err error) string { return printable(errtext.Beside(err, "")) }
 
 // printableHook makes what is logged unable to steer a terminal.
 type printableHook struct{}

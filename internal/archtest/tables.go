@@ -54,6 +54,7 @@ var plan = map[string]floor{
 	"internal/lifecycle":   cellar,
 	"internal/multiread":   cellar,
 	"internal/urlx":        cellar,
+	"internal/errtext":     cellar,
 	"internal/report":      cellar,
 	"internal/wire":        cellar,
 	"internal/filelock":    cellar,

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -19,12 +20,18 @@ type RequestError struct {
 }
 
 // Error names URL, part, cause and remedy, and no value of a header or a cookie.
-func (e *RequestError) Error() string {
-	s := fmt.Sprintf("request %q: %s: %v", urlx.Redact(e.URL), e.Field, urlx.Cause(e.Err))
-	if e.Remedy != "" {
-		s += "; " + e.Remedy
+func (e *RequestError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *RequestError) WithoutURL(shown string) string {
+	text := e.Field + ": " + errtext.Beside(urlx.Cause(e.Err), shown)
+	if url := urlx.Redact(e.URL); url != shown {
+		text = fmt.Sprintf("request %q: %s", url, text)
 	}
-	return s
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
 }
 
 // Unwrap returns the cause.
@@ -53,24 +60,30 @@ const (
 )
 
 // Error names URL, limit and remedy.
-func (e *TimeoutError) Error() string {
-	url := urlx.Redact(e.URL)
-	if e.Proxy != "" && e.Phase == PhaseConnect {
-		url += " through the proxy " + e.Proxy
-	} else if e.Proxy != "" {
-		url = "the proxy " + e.Proxy
+func (e *TimeoutError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *TimeoutError) WithoutURL(shown string) string {
+	site := func(before string) string {
+		switch url := errtext.At(before, e.URL, shown); {
+		case e.Proxy == "":
+			return url
+		case e.Phase == PhaseConnect:
+			return url + " through the proxy " + e.Proxy
+		}
+		return before + "the proxy " + e.Proxy
 	}
 	switch e.Phase {
 	case PhaseConnect:
-		return fmt.Sprintf("connecting to %s took longer than %s; %s allows more", url, e.Limit, remedy.Connect)
+		return fmt.Sprintf("connecting%s took longer than %s; %s allows more", site(" to "), e.Limit, remedy.Connect)
 	case PhaseHandshake:
-		return fmt.Sprintf("the TLS handshake with %s took longer than %s; %s allows more", url, e.Limit, remedy.Handshake)
+		return fmt.Sprintf("the TLS handshake%s took longer than %s; %s allows more", site(" with "), e.Limit, remedy.Handshake)
 	case PhaseFirstByte:
-		return fmt.Sprintf("no answer from %s within %s of the request; %s allows more", url, e.Limit, remedy.FirstByte)
+		return fmt.Sprintf("no answer%s within %s of the request; %s allows more", site(" from "), e.Limit, remedy.FirstByte)
 	case PhaseIdle:
-		return fmt.Sprintf("nothing more came from %s for %s; %s allows more", url, e.Limit, remedy.Idle)
+		return fmt.Sprintf("nothing more came%s for %s; %s allows more", site(" from "), e.Limit, remedy.Idle)
 	}
-	return fmt.Sprintf("%s took longer than %s; %s allows more", url, e.Limit, remedy.Timeout)
+	return fmt.Sprintf("the download%s took longer than %s; %s allows more", site(" of "), e.Limit, remedy.Timeout)
 }
 
 // Timeout is true: a net.Error says so too.
@@ -118,8 +131,11 @@ type TooSlowError struct {
 }
 
 // Error names URL, rate and remedy.
-func (e *TooSlowError) Error() string {
-	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, %s is %d a second", urlx.Redact(e.URL), e.Got,
+func (e *TooSlowError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *TooSlowError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the body%s comes too slowly: %d bytes in %s, %s is %d a second", errtext.At(" of ", e.URL, shown), e.Got,
 		e.In.Round(time.Millisecond), remedy.MinRate.Name(), e.Limit)
 }
 
@@ -157,13 +173,16 @@ type BodyTooLargeError struct {
 }
 
 // Error names URL, limit and remedies.
-func (e *BodyTooLargeError) Error() string {
+func (e *BodyTooLargeError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *BodyTooLargeError) WithoutURL(shown string) string {
+	limit, instead := remedy.Body, "RequestWithSpool or RequestWithResponseWriter"
 	if e.Spooled {
-		return fmt.Sprintf("the body of %s is larger than %s = %d bytes; raise the limit, or use RequestWithResponseWriter",
-			urlx.Redact(e.URL), remedy.Spool.Name(), e.Limit)
+		limit, instead = remedy.Spool, "RequestWithResponseWriter"
 	}
-	return fmt.Sprintf("the body of %s is larger than %s = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
-		urlx.Redact(e.URL), remedy.Body.Name(), e.Limit)
+	return fmt.Sprintf("the body%s is larger than %s = %d bytes; raise the limit, or use %s",
+		errtext.At(" of ", e.URL, shown), limit.Name(), e.Limit, instead)
 }
 
 // TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
@@ -176,11 +195,15 @@ type TruncatedBodyError struct {
 }
 
 // Error names URL, sizes and cause.
-func (e *TruncatedBodyError) Error() string {
-	if e.Want < 0 {
-		return fmt.Sprintf("the body of %s broke off after %d bytes: %v", urlx.Redact(e.URL), e.Got, e.Err)
+func (e *TruncatedBodyError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *TruncatedBodyError) WithoutURL(shown string) string {
+	size := fmt.Sprintf("%d bytes", e.Got)
+	if e.Want >= 0 {
+		size = fmt.Sprintf("%d of %d bytes", e.Got, e.Want)
 	}
-	return fmt.Sprintf("the body of %s broke off after %d of %d bytes: %v", urlx.Redact(e.URL), e.Got, e.Want, e.Err)
+	return fmt.Sprintf("the body%s broke off after %s: %s", errtext.At(" of ", e.URL, shown), size, errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.
@@ -194,8 +217,11 @@ type TruncatedHeaderError struct {
 }
 
 // Error names URL and cause.
-func (e *TruncatedHeaderError) Error() string {
-	return fmt.Sprintf("the header of the response of %s broke off: %v", urlx.Redact(e.URL), e.Err)
+func (e *TruncatedHeaderError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *TruncatedHeaderError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the header of the response%s broke off: %s", errtext.At(" of ", e.URL, shown), errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.
@@ -210,11 +236,14 @@ type UnexpectedStatusError struct {
 }
 
 // Error names status and URL.
-func (e *UnexpectedStatusError) Error() string {
+func (e *UnexpectedStatusError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *UnexpectedStatusError) WithoutURL(shown string) string {
 	if e.Status < 0 {
-		return fmt.Sprintf("the Response of %s has the status %d, which is none; set the one that the server sent, or 200", urlx.Redact(e.URL), e.Status)
+		return fmt.Sprintf("the Response%s has the status %d, which is none; set the one that the server sent, or 200", errtext.At(" of ", e.URL, shown), e.Status)
 	}
-	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, urlx.Redact(e.URL))
+	return fmt.Sprintf("unexpected status %d%s: nobody asked for another protocol", e.Status, errtext.At(" from ", e.URL, shown))
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
@@ -227,11 +256,15 @@ type HeaderTooLargeError struct {
 }
 
 // Error names URL, limit and remedy.
-func (e *HeaderTooLargeError) Error() string {
+func (e *HeaderTooLargeError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *HeaderTooLargeError) WithoutURL(shown string) string {
+	response := "the response" + errtext.At(" of ", e.URL, shown)
 	if e.Fields > 0 {
-		return fmt.Sprintf("the response of %s has more than %s = %d header fields", urlx.Redact(e.URL), remedy.HeaderFields.Name(), e.Fields)
+		return fmt.Sprintf("%s has more than %s = %d header fields", response, remedy.HeaderFields.Name(), e.Fields)
 	}
-	return fmt.Sprintf("the header of the response of %s is larger than %s = %d bytes", urlx.Redact(e.URL), remedy.Header.Name(), e.Limit)
+	return fmt.Sprintf("the header of %s is larger than %s = %d bytes", response, remedy.Header.Name(), e.Limit)
 }
 
 // FramingError is the failure of a response that does not say, or says in two ways, where it ends: the bytes behind
@@ -243,8 +276,11 @@ type FramingError struct {
 }
 
 // Error names URL and reason.
-func (e *FramingError) Error() string {
-	return fmt.Sprintf("the response of %s is framed wrongly: %s", urlx.Redact(e.URL), e.Reason)
+func (e *FramingError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *FramingError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the response%s is framed wrongly: %s", errtext.At(" of ", e.URL, shown), e.Reason)
 }
 
 // UnansweredError is the failure of a request whose server closes each connection, or says that it is going away, before
@@ -255,11 +291,15 @@ type UnansweredError struct {
 }
 
 // Error names URL and connections.
-func (e *UnansweredError) Error() string {
+func (e *UnansweredError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *UnansweredError) WithoutURL(shown string) string {
+	url := errtext.At(" for ", e.URL, shown)
 	if e.Connections == 1 {
-		return fmt.Sprintf("a connection was made for %s, and did not take the request", urlx.Redact(e.URL))
+		return fmt.Sprintf("a connection was made%s, and did not take the request", url)
 	}
-	return fmt.Sprintf("%d connections were made for %s, and none of them took the request", e.Connections, urlx.Redact(e.URL))
+	return fmt.Sprintf("%d connections were made%s, and none of them took the request", e.Connections, url)
 }
 
 // RatioError is the failure of a response whose body grew in decoding by more than Limits.Ratio: it may be a bomb.
@@ -271,8 +311,11 @@ type RatioError struct {
 }
 
 // Error names URL, limit and sizes.
-func (e *RatioError) Error() string {
-	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than %s = %d times", urlx.Redact(e.URL), e.Wire,
+func (e *RatioError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *RatioError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the body%s grows from %d to %d bytes in decoding, more than %s = %d times", errtext.At(" of ", e.URL, shown), e.Wire,
 		e.Decoded, remedy.Ratio.Name(), e.Limit)
 }
 
@@ -284,8 +327,11 @@ type CorruptBodyError struct {
 }
 
 // Error names URL and cause.
-func (e *CorruptBodyError) Error() string {
-	return fmt.Sprintf("the body of %s cannot be decoded: %v", urlx.Redact(e.URL), e.Err)
+func (e *CorruptBodyError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *CorruptBodyError) WithoutURL(shown string) string {
+	return fmt.Sprintf("the body%s cannot be decoded: %s", errtext.At(" of ", e.URL, shown), errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/errtext"
 )
 
 func TestErrorTexts(t *testing.T) {
@@ -21,7 +23,7 @@ func TestErrorTexts(t *testing.T) {
 		want string
 	}{
 		{&BodyTooLargeError{URL: asked, Limit: 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
-		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second}, "the download of http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
 		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
 		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
 		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
@@ -43,6 +45,13 @@ func TestErrorTexts(t *testing.T) {
 	} {
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)
+		}
+		beside := errtext.Beside(test.err, "http://u:xxxxx@x.example/p")
+		if strings.Contains(beside, "x.example/p") || strings.Contains(beside, "  ") {
+			t.Errorf("beside the URL: %s", beside)
+		}
+		if other := errtext.Beside(test.err, "http://other.example/"); other != test.want {
+			t.Errorf("beside another URL: %s", other)
 		}
 	}
 }

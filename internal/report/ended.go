@@ -208,7 +208,7 @@ func (e Ended) Lines() []Line {
 		lines = append(lines, e.Workers.line())
 	}
 	if e.Why != "" {
-		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + Message("", e.Why, "", false)})
+		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + e.Why})
 	}
 	for _, row := range []struct {
 		name    string

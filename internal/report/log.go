@@ -9,7 +9,7 @@
 //	errs := subscriptions.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
 //	counters.Errors.Add(1)
 //	if failures.Add(report.Failure{Stage: "download", Cause: "timeout", URL: url}) {
-//		log.Failure(report.Message("download", err.Error(), url, false), nil, report.Fields{URL: url, Stage: "download"})
+//		log.Failure(report.Message("download", errtext.Beside(err, url), false), nil, report.Fields{URL: url, Stage: "download"})
 //	}
 //	subscriptions.Publish(err)
 //	log.Lines(report.Ended{Reason: "finished", Failures: failures.All()}.Lines())

@@ -102,7 +102,6 @@ const mostOfText = 300
 
 // Cause returns what Short makes of an error's text, and the text as the table at the end says it.
 func Cause(text, url string) (cause, full string) {
-	text = Message("", text, url, false)
 	return Short(text, url), Cut(text, mostOfText)
 }
 
@@ -139,25 +138,4 @@ func Cut(text string, most int) string {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
-}
-
-// Beyond returns what the text of an error says beyond the URL, which is printed before it: the URL and the name of this module
-// are left out where they begin it, or where it says which status or body it is of.
-func Beyond(text, url string) string {
-	text = strings.TrimPrefix(text, "tegenaria: ")
-	for _, own := range []string{url, strings.TrimSuffix(url, "/") + "/robots.txt"} {
-		text = strings.TrimPrefix(text, fmt.Sprintf("request %q: ", own))
-	}
-	if strings.HasPrefix(text, "status ") || strings.HasPrefix(text, "the body of ") {
-		text = strings.Replace(text, " of "+url+" ", " ", 1)
-	}
-	return text
-}
-
-// Because is how a text ends that has a reason: a colon and the reason, or nothing if there is none.
-func Because(reason error) string {
-	if reason == nil {
-		return ""
-	}
-	return ": " + reason.Error()
 }

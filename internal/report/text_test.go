@@ -57,22 +57,6 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestBeyond(t *testing.T) {
-	const url = "http://a.test/x"
-	for text, want := range map[string]string{
-		"tegenaria: request \"http://a.test/x\": Url: no host":   "Url: no host",
-		"request \"http://b.test/x\": Url: no host":              "request \"http://b.test/x\": Url: no host",
-		"status 404 of http://a.test/x (it may be allowed)":      "status 404 (it may be allowed)",
-		"status 404 of http://a.test/xy (it may be allowed)":     "status 404 of http://a.test/xy (it may be allowed)",
-		"the body of http://a.test/x is too large":               "the body is too large",
-		"encoding the JSON body of http://a.test/x: NaN is none": "encoding the JSON body of http://a.test/x: NaN is none",
-	} {
-		if got := report.Beyond(text, url); got != want {
-			t.Errorf("Beyond(%q) is %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestManners(t *testing.T) {
 	for want, m := range map[string]report.Manners{
 		"at most 1 request at once per host, robots.txt is obeyed":                                    {PerHost: 1},

@@ -7,53 +7,22 @@ import (
 	"github.com/tegenaria/tegenaria/internal/remedy"
 )
 
-// Message is what a line of the log says of a failure beside its fields: where it happened and why. The URL and the name of this module
-// are left out, since the line has the URL as a field. panicked says that it is a panic of user code.
+// Message is what a line of the log says of a failure beside its fields: where it happened and why. The text is without the URL, since
+// the line has that as a field. panicked says that it is a panic of user code.
 //
-//	Message("parse", "tegenaria: no price in http://a.test/", "http://a.test/", false) // "failure in the parser: no price"
-func Message(stage, text, url string, panicked bool) string {
-	text = strings.ReplaceAll(Beyond(text, url), ": tegenaria: ", ": ")
-	if url != "" {
-		for _, before := range []string{" of ", " at ", " in ", ", for "} {
-			text = cut(text, before+url)
-		}
-		text = strings.TrimPrefix(text, url+": ")
-		if late, ok := strings.CutPrefix(text, url+" took "); ok {
-			text = "the download took " + late
-		}
-	}
-	for again := Code(stage) + ": "; strings.HasPrefix(text, again); { // a failure that was handed on
-		text = text[len(again):]
-	}
+//	Message("parse", "no price", false) // "failure in the parser: no price"
+func Message(stage, text string, panicked bool) string {
 	thing := "failure"
 	if panicked {
-		thing, text = "panic", strings.TrimPrefix(text, "panic: ")
+		thing = "panic"
 	}
 	switch place := placeOf(stage); {
-	case stage == "robots" && strings.Contains(text, " cannot be reached: "): // and it says why that was asked for
-		return text
 	case place != "":
 		return thing + " " + place + ": " + text
 	case panicked:
 		return thing + ": " + text
 	}
 	return text
-}
-
-// cut removes a part that ends in a URL, wherever the URL goes no further there.
-func cut(text, part string) string {
-	for from := 0; ; {
-		at := strings.Index(text[from:], part)
-		if at < 0 {
-			return text
-		}
-		at += from
-		if end := at + len(part); end == len(text) || strings.IndexByte(" :;,)", text[end]) >= 0 {
-			text, from = text[:at]+text[end:], at
-		} else {
-			from = end
-		}
-	}
 }
 
 // placeOf says where a failure of a stage happened, in words that need no knowledge of stages; "" if that is the request itself.
@@ -86,24 +55,23 @@ var codes = map[string]string{
 	"event": "a func of Events", "settle": "storing the outcome", "open": "opening a part", "close": "closing a part",
 }
 
-// Failed is the text of an error: the code of a stage failed at a URL, which may be empty.
+// Failed says that the code of a stage failed at a URL, which may be empty.
 //
-//	Failed("parse", "http://a.test/", "no price") // "tegenaria: the parser of http://a.test/: no price"
+//	Failed("parse", "http://a.test/", "no price") // "the parser of http://a.test/: no price"
 func Failed(stage, url, text string) string {
-	text = Beyond(text, url)
 	switch {
 	case url == "":
-		return "tegenaria: " + Code(stage) + ": " + text
+		return Code(stage) + ": " + text
 	case stage == "robots" || stage == "status":
-		return "tegenaria: " + url + ": " + text
+		return url + ": " + text
 	case stage == "accept":
-		return "tegenaria: request \"" + url + "\": " + text
+		return "request \"" + url + "\": " + text
 	case stage == "download":
-		return "tegenaria: downloading " + url + ": " + text
+		return "downloading " + url + ": " + text
 	case stage == "parse":
-		return "tegenaria: the parser of " + url + ": " + text
+		return "the parser of " + url + ": " + text
 	}
-	return "tegenaria: " + Code(stage) + ", for " + url + ": " + text
+	return Code(stage) + ", for " + url + ": " + text
 }
 
 // OpeningError is the failure to open a part of a crawl.

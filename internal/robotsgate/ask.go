@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -128,7 +129,8 @@ type UnreachableError struct {
 
 // Error names origin, cause and remedy.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("%s cannot be reached: %v (robots.txt is asked for first, and nothing is fetched without it)", e.Origin, e.Err)
+	return fmt.Sprintf("%s cannot be reached: %s (robots.txt is asked for first, and nothing is fetched without it)",
+		e.Origin, errtext.Beside(e.Err, e.Origin+"/robots.txt"))
 }
 
 // Unwrap returns the cause.
