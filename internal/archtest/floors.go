@@ -114,8 +114,8 @@ func forbidden(from, fromHome string, fromFloor floor, to, toHome string, toFloo
 			return "the cellar knows nothing of crawling: it imports only cellar"
 		}
 	case fromFloor == annex:
-		if toFloor != annex && to != annexMayUse {
-			return "the annex imports only annex and " + annexMayUse
+		if toFloor != annex && !annexMayUse[to] {
+			return "the annex imports only annex, internal/urlx and internal/remedy"
 		}
 	}
 	return ""

@@ -116,8 +116,8 @@ var plan = map[string]floor{
 // sharedDoors are the doors that other doors may go through.
 var sharedDoors = map[string]bool{"cli": true, "cli/live": true, "examples/demosite": true}
 
-// annexMayUse is the one part of the cellar that the annex stands on.
-const annexMayUse = "internal/urlx"
+// annexMayUse are the parts of the cellar that the annex stands on: URLs, and what settings are called in messages.
+var annexMayUse = map[string]bool{"internal/urlx": true, "internal/remedy": true}
 
 // rootModules are the modules whose code a program compiles that imports the root alone. The list
 // stays short on purpose: everything heavier lives in a room of its own.

@@ -3,11 +3,13 @@ package page
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -154,7 +156,7 @@ func decode(h Host, body []byte, contentType string) ([]byte, charset.Encoding, 
 	}
 	text, encoding, _, ok := charset.DecodeWithin(body, contentType, most)
 	if !ok {
-		return nil, encoding, &selector.ParseError{Err: &html.LimitError{What: "bytes of decoded text (Limits.Body)", Limit: most}}
+		return nil, encoding, &selector.ParseError{Err: &html.LimitError{What: fmt.Sprintf("bytes of decoded text (%s)", remedy.Body), Limit: most}}
 	}
 	return text, encoding, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -121,6 +122,19 @@ func TestDecodedTextHasABound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A command calls the limit of a body by a name of its own.
+func TestBoundsInTheWordsOfACommand(t *testing.T) {
+	defer remedy.Speak(func(remedy.Setting) string { return "--largest" })()
+	for use, body := range map[string]string{
+		"Text": strings.Repeat("\xe9", mib), "DecodeJSON": "[" + strings.Repeat("[],", mib/4) + "0]",
+	} {
+		r := in(&run{bounds: page.NewBounds(mib, mib, mib)}, "text/html; charset=latin1", body)
+		if err := uses[use](r); err == nil || !strings.Contains(err.Error(), "--largest)") {
+			t.Errorf("%s: %v", use, err)
+		}
 	}
 }
 

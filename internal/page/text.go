@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -190,7 +192,7 @@ func (p *Page) DecodeJSON(h Host, v any) error {
 	if run := h.Run(); run != nil {
 		size, limit := jsonSize(body), run.Bounds().value
 		if size > limit {
-			what := "bytes of memory for one JSON value (twice Limits.Body)"
+			what := fmt.Sprintf("bytes of memory for one JSON value (twice %s)", remedy.Body)
 			return &selector.ParseError{Err: &html.LimitError{What: what, Limit: int(limit)}}
 		}
 		if size > unreserved {
