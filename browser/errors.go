@@ -1,6 +1,12 @@
 package browser
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/errtext"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
 
 // NotInstalledError is the failure of [Open] if there is no Chromium.
 type NotInstalledError struct {
@@ -90,8 +96,11 @@ type LostError struct {
 }
 
 // Error names page and reason.
-func (e *LostError) Error() string {
-	return fmt.Sprintf("browser: Chromium was lost while it made %s: %s", e.URL, e.Reason)
+func (e *LostError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *LostError) WithoutURL(shown string) string {
+	return fmt.Sprintf("browser: Chromium was lost%s: %s", errtext.At(" while it made ", e.URL, shown), e.Reason)
 }
 
 // Temporary says that another attempt may succeed, which middleware.Retry makes.
@@ -105,11 +114,12 @@ type NavigationError struct {
 }
 
 // Error names page and cause.
-func (e *NavigationError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("browser: getting %s: %s: %v", e.URL, e.Reason, e.Err)
-	}
-	return fmt.Sprintf("browser: getting %s: %s", e.URL, e.Reason)
+func (e *NavigationError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *NavigationError) WithoutURL(shown string) string {
+	document := cmp.Or(errtext.At("", e.URL, shown), "the document")
+	return fmt.Sprintf("browser: getting %s: %s", document, e.Reason) + errtext.Because(e.Err, shown)
 }
 
 // Temporary says that another attempt may succeed, which middleware.Retry makes: Chromium has broken off the request, and not because of
@@ -127,8 +137,12 @@ type NotReadyError struct {
 }
 
 // Error names page, condition and remedy.
-func (e *NotReadyError) Error() string {
-	return fmt.Sprintf("browser: %s has not become ready by %q: %v; correct the condition, or raise Options.Settle", e.URL, e.Condition, e.Err)
+func (e *NotReadyError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *NotReadyError) WithoutURL(shown string) string {
+	return fmt.Sprintf("browser: %s has not become ready by %q: %s; correct the condition, or raise Options.Settle",
+		cmp.Or(errtext.At("", e.URL, shown), "the page"), e.Condition, errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.
@@ -144,12 +158,15 @@ type ActionError struct {
 }
 
 // Error names page, action and cause.
-func (e *ActionError) Error() string {
+func (e *ActionError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *ActionError) WithoutURL(shown string) string {
 	name := e.Action
 	if e.Selector != "" {
 		name = fmt.Sprintf("%s(%q)", name, e.Selector)
 	}
-	return fmt.Sprintf("browser: action %d, %s, on %s: %v", e.Number, name, e.URL, e.Err)
+	return fmt.Sprintf("browser: action %d, %s%s: %s", e.Number, name, errtext.At(", on ", e.URL, shown), errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.
@@ -162,8 +179,11 @@ type ResultError struct {
 }
 
 // Error names page, result and cause.
-func (e *ResultError) Error() string {
-	return fmt.Sprintf("browser: result %q of %s: %v", e.Name, e.URL, e.Err)
+func (e *ResultError) Error() string { return e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown.
+func (e *ResultError) WithoutURL(shown string) string {
+	return fmt.Sprintf("browser: result %q%s: %s", e.Name, errtext.At(" of ", e.URL, shown), errtext.Beside(e.Err, shown))
 }
 
 // Unwrap returns the cause.
@@ -177,7 +197,7 @@ type CaptureError struct {
 
 // Error names request and cause.
 func (e *CaptureError) Error() string {
-	return fmt.Sprintf("browser: the exchange with %s is not complete: %v", e.URL, e.Err)
+	return fmt.Sprintf("browser: the exchange with %s is not complete: %v", urlx.Redact(e.URL), e.Err)
 }
 
 // Unwrap returns the cause.
@@ -192,7 +212,7 @@ type NavigationRefusedError struct {
 
 // Error names document and cause.
 func (e *NavigationRefusedError) Error() string {
-	return fmt.Sprintf("it leads to %s: %v", e.URL, e.Err)
+	return fmt.Sprintf("it leads to %s: %v", urlx.Redact(e.URL), e.Err)
 }
 
 // Unwrap returns the cause.
