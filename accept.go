@@ -345,6 +345,7 @@ type emission struct {
 	redirect bool // the target of a redirect of parent
 	again    bool // and the chain of redirects has asked for it before: it is no duplicate
 	inline   bool // Fetch asks for it: it is never a duplicate, and never stored
+	added    bool // by Add: a seed that must not name a loopback address
 }
 
 // known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as

@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
@@ -76,6 +77,8 @@ type crawl struct {
 	fetcher     *fetcher
 	pages       *pages
 	start       *starter
+
+	adder atomic.Pointer[adder] // nil until requests can be accepted
 }
 
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
@@ -101,6 +104,7 @@ func (c *crawl) run(ctx context.Context) error {
 		over()
 		return c.end(ctx)
 	}
+	c.adder.Store(&adder{pending: int64(c.limits.Pending), ledger: c.ledger, acceptor: c.acceptor, stop: &c.stop})
 	if f := c.cfg.events.Started; f != nil {
 		c.report.event(func() { f(c.spider) })
 	}
@@ -198,6 +202,9 @@ func (c *crawl) wireMachines() (err error) {
 	}
 	done := func(j *job) { c.settler.done(j) }
 	c.ledger = frontier.NewLedger(int(outcomes))
+	if cfg.keepAlive {
+		c.ledger.Enter() // until the crawl is to stop
+	}
 	c.frontier = frontier.New(c.frontierConfig())
 	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{

@@ -35,6 +35,9 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 				c.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
 				c.settler.done(w.Job)
 			}
+			if c.cfg.keepAlive {
+				c.ledger.Leave()
+			}
 			c.report.stopping() // now that requests which have not begun are not waited for
 			c.ledger.Stop()     // from here on the run may end, and its last lines in the log follow
 		},
@@ -52,12 +55,12 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 
 // end says how the crawl ended.
 func (c *crawl) end(ctx context.Context) error {
-	finished := c.isFinished() && c.stop.ending.Finish(lifecycle.Finished)
+	finished := c.isFinished() && c.finish()
 	reason, cause, err := c.stop.ending.Why()
 	switch {
 	case err != nil:
 	case finished:
-		if !c.cfg.EmptyOK {
+		if !c.cfg.EmptyOK && !c.wasIdle() {
 			err = c.report.fruitless(c.spider.GetName(), c.shared != nil)
 		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
@@ -71,6 +74,19 @@ func (c *crawl) end(ctx context.Context) error {
 	}
 	return errors.Join(err, closing)
 }
+
+// finish notes that nothing was left to do, and reports whether the run has ended so. One that waits for requests has
+// ended for the reason that it was stopped for.
+func (c *crawl) finish() bool {
+	if c.cfg.keepAlive {
+		_, _, broken := c.stop.ending.Why()
+		return broken == nil && !c.stop.ending.Insisted()
+	}
+	return c.stop.ending.Finish(lifecycle.Finished)
+}
+
+// wasIdle reports whether the crawl has waited for requests, and none has come.
+func (c *crawl) wasIdle() bool { return c.cfg.keepAlive && c.ledger.Counts().Discovered == 0 }
 
 // abandoned returns how many callbacks were given up, by stage; nil if none.
 func (c *crawl) abandoned() (counts map[Stage]int) {
@@ -89,8 +105,12 @@ func (c *crawl) isFinished() bool {
 }
 
 // settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may
-// be left to do: that is found out by the next run. The crawl can still be asked to hurry.
+// be left to do: that is found out by the next run. A durable one that waits for requests is not either: its next run
+// waits again. The crawl can still be asked to hurry.
 func (c *crawl) settleFinished() {
+	if c.cfg.keepAlive && c.settler.durable {
+		return
+	}
 	if _, _, broken := c.stop.ending.Why(); broken != nil || c.stop.ending.Insisted() || !c.isFinished() {
 		return
 	}

@@ -36,6 +36,7 @@ type config struct {
 	events        Events
 	log           report.Options
 	signals       bool // Run and Crawl obey them
+	keepAlive     bool // the crawl waits for requests of Add
 	client        *http.Client
 	tls           *tls.Config
 	fieldCounting fieldCounting
@@ -251,6 +252,9 @@ func (cfg *config) mistakes() error {
 	errs.addIf(cfg.Politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil),
 		"%s needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or %[1]s",
 		remedy.PerIP.Name())
+	_, isShared := cfg.cache.(SharedCache)
+	errs.addIf(cfg.keepAlive && isShared, "%s is for a cache of one program, and %T is of several, whose job ends when none of them has work left; remove the option",
+		keepAliveOption, cfg.cache)
 	for _, name := range cfg.SecretHeaders {
 		errs.addIf(!httpguts.ValidHeaderFieldName(name), "%s: %q is no name of a header", remedy.SecretHeaders.Name(), name)
 	}
@@ -364,4 +368,13 @@ const (
 // third one returns without waiting for it.
 func EngineWithSignals() EngineOption {
 	return func(e *SpiderEngine) { e.config.signals = true }
+}
+
+// EngineWithKeepAlive makes the crawl wait for requests of [SpiderEngine.Add] when nothing is left to do, instead of
+// ending: it runs until Stop, a limit, a signal, CloseSpider or the end of Run's context. If nothing is left to do then,
+// and a page was fetched or nothing was requested, Run returns nil. A durable job is not marked as finished, so that the
+// next run can go on with it. With a cache of several programs, such as that of package cluster, it is a mistake: their
+// job ends when none of them has work left.
+func EngineWithKeepAlive() EngineOption {
+	return func(e *SpiderEngine) { e.config.keepAlive = true }
 }

@@ -91,7 +91,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		return rec, &refusal{Failed, "accept", err}
 	}
 	rec.Data = s.data[start:len(s.data):len(s.data)]
-	if from.parent == nil && from.failed == nil {
+	if from.parent == nil && from.failed == nil && !from.added {
 		a.loopback.Allow(r.Url)
 	}
 	return rec, nil
@@ -117,6 +117,8 @@ func (a *acceptor) identity(rec *Record, from emission, r *Request, fingerprint 
 	case from.inline:
 	case filtered:
 		rec.Key = fingerprint
+	case from.added: // a run that resumes does not add it again, so that no count may give its key to another one
+		rec.Key = identity.Unfiltered(Key(identity.NewID()), fingerprint, 0)
 	default:
 		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, emitted.Count(fingerprint))
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
@@ -40,6 +42,10 @@ type settler struct {
 	inMemory bool             // nothing is stored
 	complete bool             // the job is
 	batches  *stage.Batcher[settling]
+
+	asked   atomic.Int64 // calls of sync
+	storing sync.Mutex   // held while a batch is described and stored; guards synced
+	synced  int64        // so many calls of sync are served
 }
 
 // settling is what is stored together.
@@ -257,12 +263,41 @@ func (s *settler) store(batch *Batch) error {
 	if len(batch.Settled) == 0 && len(batch.Slots) == 0 && !batch.Started {
 		return nil
 	}
-	if s.durable {
-		if err := s.describe(batch, time.Now()); err != nil {
-			return err
-		}
+	if !s.durable {
+		return s.cache.Settle(s.stop.storing, *batch)
 	}
-	return s.cache.Settle(s.stop.storing, *batch)
+	s.storing.Lock()
+	defer s.storing.Unlock()
+	return s.storeNext(batch, func() error { return s.describe(batch, time.Now()) })
+}
+
+// storeNext stores a batch of a durable job that describe completes. Called with storing held: what has changed since
+// the last batch is in this one alone, so that no later batch may be stored before it.
+func (s *settler) storeNext(batch *Batch, describe func() error) error {
+	asked := s.asked.Load()
+	if err := describe(); err != nil {
+		return err
+	}
+	if err := s.cache.Settle(s.stop.storing, *batch); err != nil {
+		return err
+	}
+	s.synced = asked
+	return nil
+}
+
+// sync returns when all is durable that the cache has accepted before the call. Calls that come together share a batch.
+func (s *settler) sync() error {
+	mine := s.asked.Add(1)
+	s.storing.Lock()
+	defer s.storing.Unlock()
+	switch {
+	case s.synced >= mine:
+		return nil
+	case s.stop.failed.Load():
+		return errStoreFailed
+	}
+	var batch Batch // without counters: those of requests that are being settled are stored already, and not counted yet
+	return s.storeNext(&batch, func() error { return s.keepState(&batch) })
 }
 
 // requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.

@@ -23,8 +23,8 @@ func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c 
 	if err := guard.Protect(func() error { return c.wire(name) }); err != nil {
 		return nil, &RunError{Op: "wiring", Err: err}
 	}
-	c.stop.work, c.stop.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.stop.intake, c.stop.noMore = context.WithCancel(c.stop.work)
+	c.stop.work, c.stop.giveUp = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), inCallback{}, true))
+	c.stop.intake, c.stop.noMore = context.WithCancel(context.WithValue(c.stop.work, inCallback{}, nil)) // no worker waits for Start
 	c.stop.storing, c.stop.abandonStore = context.WithCancel(context.WithoutCancel(ctx))
 	return c, nil
 }

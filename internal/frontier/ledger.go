@@ -12,8 +12,9 @@ import (
 //	discovered = settled + pending + delayed + inFlight
 //
 // holds whenever the mutex is free. Work is open while a request is in one of the
-// first three columns or the start has not finished; an item on its way holds its request in flight. When nothing is open any
-// more the crawl is finished: no timer is involved.
+// columns pending, delayed and in flight, the start has not finished, or somebody who may discover requests has entered;
+// an item on its way holds its request in flight. When nothing is open any more the crawl is finished: no timer is
+// involved.
 //
 // Its methods may be called concurrently. A Frontier shares its mutex, since most changes are of both.
 type Ledger struct {
@@ -26,6 +27,7 @@ type Ledger struct {
 	delayed    int64
 	inFlight   int64
 	starting   bool
+	entered    int64 // calls of Enter without their Leave
 	shared     bool  // requests may come from other programs
 	elsewhere  int64 // about so many requests of the job wait in other programs, or on the way to them
 	outcomes   []int64
@@ -74,7 +76,7 @@ func (l *Ledger) check() {
 		l.stopping = false
 		close(l.drained)
 	}
-	if l.starting || l.closed || l.pending+l.delayed+l.inFlight > 0 || l.shared {
+	if l.starting || l.entered > 0 || l.closed || l.pending+l.delayed+l.inFlight > 0 || l.shared {
 		return
 	}
 	l.closed = true
@@ -120,6 +122,26 @@ func (l *Ledger) Started() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.starting = false
+	l.check()
+}
+
+// Enter keeps the crawl open until Leave, so that requests can be discovered. It returns false if the crawl is finished:
+// no request may be discovered any more.
+func (l *Ledger) Enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.entered++
+	return true
+}
+
+// Leave ends what Enter has begun.
+func (l *Ledger) Leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entered--
 	l.check()
 }
 

@@ -28,14 +28,26 @@ func TestLedgerModel(t *testing.T) {
 		var want Counts
 		var outcomes [4]int64
 		starting, stopped, finished, drained := true, false, false, false
+		entered := 0
 		var room <-chan struct{} // closed when fewer than 5 wait
 		for step := range 200 {
 			n := 1 + r.Int64N(3)
 			outcome := uint8(1 + r.IntN(3))
 			waits := want.Pending + want.Delayed
 			freed := false
-			switch op := r.IntN(11); {
+			switch op := r.IntN(12); {
 			case finished:
+				if l.Enter() {
+					t.Fatalf("seed %d, step %d: entered, though it is finished", seed, step)
+				}
+			case op == 11 && entered > 0:
+				l.Leave()
+				entered--
+			case op == 11 && step < 180:
+				if !l.Enter() {
+					t.Fatalf("seed %d, step %d: not entered, though it is open", seed, step)
+				}
+				entered++
 			case op <= 1 && step < 120:
 				l.Discover(n)
 				want.Discovered, want.Pending = want.Discovered+n, want.Pending+n
@@ -93,7 +105,7 @@ func TestLedgerModel(t *testing.T) {
 				}
 				room = nil
 			}
-			looked := !starting && want.Pending+want.Delayed+want.InFlight == 0
+			looked := !starting && entered == 0 && want.Pending+want.Delayed+want.InFlight == 0
 			finished = finished || looked
 			if isClosed(l.finished) != finished {
 				t.Fatalf("seed %d, step %d: finished is %v, want %v", seed, step, !finished, finished)
