@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -91,18 +92,19 @@ type AddError struct {
 }
 
 // Error names the URL, the cause and the remedy.
-func (e *AddError) Error() string {
-	text := e.Reason
+func (e *AddError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is part of errtext.Shorter.
+func (e *AddError) WithoutURL(shown string) string {
+	reason := e.Reason
 	if e.Err != nil {
-		text = report.Beyond(urlx.Cause(e.Err).Error(), urlx.Redact(e.URL))
+		reason = errtext.Beside(urlx.Cause(e.Err), urlx.Redact(e.URL))
 	}
-	if e.URL != "" {
-		text = urlx.Redact(e.URL) + ": " + text
-	}
+	text := "not added" + errtext.At(": ", e.URL, shown) + ": " + reason
 	if e.Remedy != "" {
 		text += "; " + e.Remedy
 	}
-	return "tegenaria: not added: " + text
+	return text
 }
 
 // Unwrap returns the cause.

@@ -55,6 +55,7 @@ type crawl struct {
 	// Machines, made before the cache begins: the methods of the engine reach them.
 	ledger     *frontier.Ledger
 	frontier   *frontier.Frontier[*job]
+	workers    *stage.Limit // that crawl pages
 	watch      *guard.Watch
 	unreturned *unreturned     // of the engine
 	entries    *guard.InFlight // of requests and items that are accepted
@@ -157,9 +158,8 @@ func (c *crawl) awaitWork() {
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
 	// The frontier's claims say how many fetch, and the permits to parse how many do; a parser that waits in Fetch
-	// yields its permit. There is a worker for each of them, and one to wait for the next request: what is said here as their number is
-	// the one of the highest concurrency.
-	return c.stop.stageError(stage.Pull(c.stop.work, c.pageWorkers(maxConcurrency), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
+	// yields its permit. There is a worker for each of them, and one to wait for the next request.
+	return c.stop.stageError(stage.PullUpTo(c.stop.work, c.workers, c.take, stage.ProcessorFunc[*visit](c.pages.page)))
 }
 
 // nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not
@@ -211,6 +211,7 @@ func (c *crawl) wireMachines() (err error) {
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
 		log: report.NewLog(cfg.log), events: cfg.events, told: guard.NewInFlight(),
 	}
+	c.workers = stage.NewLimit(c.pageWorkers(cfg.Concurrency))
 	c.watch = guard.NewWatch(c.watchConfig())
 	c.entries = guard.NewInFlight()
 	c.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right

@@ -399,6 +399,7 @@ func (e *SpiderEngine) SetConcurrency(n int) error {
 		return errNotRunning
 	}
 	c.watch.Grow(pagePool, c.pageWorkers(n))
+	c.workers.Raise(c.pageWorkers(n))
 	c.frontier.SetFetchers(n)
 	return nil
 }

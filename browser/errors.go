@@ -103,8 +103,8 @@ func (e *LostError) WithoutURL(shown string) string {
 	return fmt.Sprintf("browser: Chromium was lost%s: %s", errtext.At(" while it made ", e.URL, shown), e.Reason)
 }
 
-// Temporary says that another attempt may succeed, which middleware.Retry makes.
-func (*LostError) Temporary() bool { return true }
+// Temporary says that another attempt may succeed, which middleware.Retry makes, unless the page was ended for its memory.
+func (e *LostError) Temporary() bool { return !e.greedy }
 
 // NavigationError is the failure of a document that Chromium could not get.
 type NavigationError struct {

@@ -40,13 +40,12 @@ func (a asker) ask(method, path, body string, want int, to any) {
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 40
-		w, spider := enginetest.NewWorld(), enginetest.NewSpider()
-		var seeds []string
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range n {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
 			w.Page(seeds[i], enginetest.Text("x"))
 		}
-		spider = enginetest.NewSpider(seeds...)
+		spider := enginetest.NewSpider(seeds...)
 		spider.Parse = enginetest.Nothing
 		e := enginetest.NewEngine(w, spider, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: 10 * time.Second}))
 		var changes []string

@@ -29,8 +29,8 @@ type RetryOptions struct {
 
 	Times int // attempts beyond the first; 0: 3, negative: none
 
-	// Unreachable is how often a request is tried again whose site could not be connected to, which may be an outage; 0:
-	// 9, which takes two to four minutes; negative: as Times, which also holds where it is more, or none. For start requests
+	// Unreachable is how often a request is tried again whose site could not be connected to, which may be an outage, or whose
+	// downloader has failed, such as a browser on a machine that is short of memory; 0: 9, which takes two to four minutes; negative: as Times, which also holds where it is more, or none. For start requests
 	// Times holds: a site that nobody has seen yet may not exist.
 	Unreachable int
 
@@ -168,7 +168,7 @@ type transientError struct {
 	text   string
 	err    error
 	unsent bool // the server has not acted on the request
-	away   bool // there was no connection to it
+	away   bool // there was no connection to it, or nothing to download with
 }
 
 // Error is the short text. That of a proxy names it: there may be many of them.
@@ -200,10 +200,13 @@ func (m *Retry) transient(failure *tegenaria.HandleError) *transientError {
 		if text == "" {
 			return nil
 		}
-		return &transientError{text, failure, unsent, isAway(failure.Err)}
+		return &transientError{text, failure, unsent, text == temporary || isAway(failure.Err)}
 	}
 	return nil
 }
+
+// temporary names the failure of a downloader that may be able to work in a minute.
+const temporary = "temporary failure"
 
 // transientText names the failure of a network, "" for others.
 func transientText(err error) (text string, unsent bool) {
@@ -243,7 +246,7 @@ func transientText(err error) (text string, unsent bool) {
 	case op != nil && (op.Op == "read" || op.Op == "write"):
 		return "connection broken", false
 	case errors.As(err, &other) && other.Temporary(): // of a downloader of its own, such as a browser
-		return "temporary failure", false
+		return temporary, false
 	}
 	message := err.Error() // net/http has no types for these
 	for _, known := range [...]string{"server closed idle connection", "server sent GOAWAY", "stream error: ", "connection error: ", "client connection lost", "transport connection broken"} {

@@ -131,6 +131,7 @@ func TestRetryUnreachable(t *testing.T) {
 		{"a broken connection", io.EOF, 1, middleware.RetryOptions{}, nil, 3},
 		{"a proxy that is away", &tegenaria.ProxyError{Proxy: "http://p", Err: dial}, 1, middleware.RetryOptions{}, nil, 3},
 		{"robots.txt", &tegenaria.RobotsUnreachableError{Origin: "http://a.example", Err: dial}, 1, middleware.RetryOptions{}, nil, 9},
+		{"a browser that was lost", temporaryError(true), 1, middleware.RetryOptions{}, nil, 9},
 		{"fewer", dial, 1, middleware.RetryOptions{Unreachable: 5}, nil, 5},
 		{"as Times", dial, 1, middleware.RetryOptions{Unreachable: -1}, nil, 3},
 		{"Times is more", dial, 1, middleware.RetryOptions{Times: 10}, nil, 10},

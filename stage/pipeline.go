@@ -68,7 +68,7 @@ func (p *Pipeline[T]) ProcessUntil(ctx, giveUp context.Context, source Source[T]
 
 	settled := r.watch(giveUp)
 	params.Stage, params.Input = StageSink, links[len(p.stages)]
-	newCrew(r.ctx, params, consumer[T]{sink}, 1).serve(1)
+	newCrew(r.ctx, params, consumer[T]{sink}, NewLimit(1)).serve(1)
 	stages.Wait()
 	r.pump.open.Wait()
 	settled()

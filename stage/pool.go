@@ -39,7 +39,7 @@ type pool[T any] struct {
 }
 
 func (p pool[T]) Run(ctx context.Context, params Params[T]) {
-	newCrew(ctx, params, p.processor, p.max).serve(p.initial)
+	newCrew(ctx, params, p.processor, NewLimit(p.max)).serve(p.initial)
 }
 
 // crew are the workers of one stage in one run.
@@ -49,18 +49,18 @@ type crew[T any] struct {
 	params    Params[T]                           // without an Output what has been processed is settled
 	next      func(ctx context.Context) (T, bool) // where payloads come from; nil: the Input
 	processor Processor[T]
-	max       int32
+	max       *Limit
 
 	staff sync.WaitGroup // one for each worker that has not left nor been given up
 	size  atomic.Int32   // places taken; never falls
-	idle  atomic.Int32   // workers that are receiving or about to; counts only while size < max
+	idle  atomic.Int32   // workers that are receiving or about to
 
 	mu      sync.Mutex   // guards workers
 	workers []*worker[T] // by place; nil while the worker is being made
 }
 
-func newCrew[T any](ctx context.Context, params Params[T], p Processor[T], max int) *crew[T] {
-	return &crew[T]{ctx: ctx, run: params.owner(), params: params, processor: p, max: int32(max)}
+func newCrew[T any](ctx context.Context, params Params[T], p Processor[T], max *Limit) *crew[T] {
+	return &crew[T]{ctx: ctx, run: params.owner(), params: params, processor: p, max: max}
 }
 
 // serve starts the first workers and returns when all have left or been given up.
@@ -99,22 +99,18 @@ func (c *crew[T]) receive() (payload T, more bool) {
 
 // received is called by a worker that has stopped receiving. The last one to do so fetches help.
 func (c *crew[T]) received() {
-	if c.size.Load() < c.max && c.idle.Add(-1) <= 0 {
+	if c.idle.Add(-1) <= 0 && c.size.Load() < c.max.n.Load() {
 		c.grow()
 	}
 }
 
 // ready is called by a worker that will receive next.
-func (c *crew[T]) ready() {
-	if c.size.Load() < c.max {
-		c.idle.Add(1)
-	}
-}
+func (c *crew[T]) ready() { c.idle.Add(1) }
 
 func (c *crew[T]) grow() {
 	c.mu.Lock()
 	place := len(c.workers)
-	if int32(place) >= c.max || c.idle.Load() > 0 {
+	if int32(place) >= c.max.n.Load() || c.idle.Load() > 0 {
 		c.mu.Unlock()
 		return
 	}

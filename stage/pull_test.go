@@ -106,6 +106,36 @@ func TestPullStartsWorkersAsTheyAreNeeded(t *testing.T) {
 	}
 }
 
+// A limit that is raised while all workers are busy takes effect at once.
+func TestLimitIsRaised(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var inside gauge
+		limit := stage.NewLimit(2)
+		w := &well{n: 100, wait: func(context.Context, int32) {}}
+		done := make(chan error, 1)
+		go func() {
+			done <- stage.PullUpTo(t.Context(), limit, w.next, process(func(_ context.Context, p *parcel) (*parcel, error) {
+				inside.enter()
+				defer inside.leave()
+				<-time.After(time.Second)
+				return p, nil
+			}))
+		}()
+		for _, n := range []int{2, 7, 5, 20} {
+			limit.Raise(n)
+			synctest.Wait()
+			if got, want := inside.peak.Load(), int64(max(n, 7)); n > 2 && int64(got) != want {
+				t.Errorf("raised to %d: %d payloads at the same time, want %d", n, got, want)
+			}
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		limit.Raise(30) // nothing is to be started any more
+		w.each(t, 100)
+	})
+}
+
 func TestPullEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("enough")
