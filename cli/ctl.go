@@ -33,6 +33,7 @@ var actions = []struct {
 	{"stop", "", "stops the crawl as Ctrl-C does: a job keeps what is left", post("stop")},
 	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
 	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
+	{"add", "URL...", "adds requests, for the parser that --parser names", addRemote},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
 }
 
@@ -41,7 +42,8 @@ func (c *call) ctlCommand() *cobra.Command {
 	for _, a := range actions {
 		fmt.Fprintf(&list, "  %-52s %s\n", strings.TrimSpace(a.name+" "+a.args), a.help)
 	}
-	return &cobra.Command{
+	var parser string
+	cmd := &cobra.Command{
 		Use: "ctl ADDRESS ACTION...", Short: "change a crawl while it runs",
 		Long: "Changes a crawl that runs with --listen. ADDRESS is what that crawl has printed. The command ends with 0 when the crawl has confirmed, and otherwise says why it did not. The actions are\n\n" +
 			strings.TrimSuffix(list.String(), "\n"),
@@ -59,10 +61,14 @@ func (c *call) ctlCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			r.parser = parser
 			for _, a := range actions {
 				if a.name == args[1] {
+					if parser != "" && a.name != "add" {
+						return usagef("--parser is for the action add")
+					}
 					done, err := a.do(cmd.Context(), r, args[2:])
-					if err == nil {
+					if done != "" {
 						fmt.Fprintln(c.out, printable(done))
 					}
 					return err
@@ -75,6 +81,8 @@ func (c *call) ctlCommand() *cobra.Command {
 			return usagef("ctl has no action %q%s; %s ctl -h lists them", args[1], meant(args[1], names), c.name)
 		},
 	}
+	cmd.Flags().StringVar(&parser, "parser", "", "`NAME` of the parser of requests that are added (default: the spider's own)")
+	return cmd
 }
 
 // post makes an action without arguments.
@@ -85,6 +93,34 @@ func post(name string) func(ctx context.Context, r *remote, args []string) (stri
 		}
 		return r.change(ctx, http.MethodPost, "/api/v1/"+name, nil)
 	}
+}
+
+// addRemote adds requests. What has become of each is said, and it is an error if one was refused.
+func addRemote(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) == 0 {
+		return "", usagef("add is written as: add URL...")
+	}
+	var list []dashboard.Added
+	if err := r.ask(ctx, http.MethodPost, "/api/v1/requests", dashboard.Addition{URLs: args, Parser: r.parser}, &list); err != nil {
+		return "", err
+	}
+	var lines []string
+	refused := 0
+	for _, a := range list {
+		switch {
+		case a.Error != "":
+			lines = append(lines, a.URL+": "+a.Error)
+			refused++
+		case a.New:
+			lines = append(lines, a.URL+": new")
+		default:
+			lines = append(lines, a.URL+": known")
+		}
+	}
+	if refused > 0 {
+		return strings.Join(lines, "\n"), fmt.Errorf("%d of %d requests were not added", refused, len(list))
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 func setRemote(ctx context.Context, r *remote, args []string) (string, error) {
@@ -141,6 +177,7 @@ func changeHost(ctx context.Context, r *remote, args []string) (string, error) {
 type remote struct {
 	base, token string
 	client      *http.Client
+	parser      string // of the flag --parser
 }
 
 // newRemote reads the address that a crawl has printed.

@@ -29,6 +29,8 @@ var routes = []struct {
 	{"PATCH", "/api/v1/hosts/a.test", `{"delay": "2"}`, true, 400},
 	{"PATCH", "/api/v1/hosts/a.test", `{}`, true, 400},
 	{"DELETE", "/api/v1/hosts/a.test", "", true, 409},
+	{"POST", "/api/v1/requests", `{"urls": ["http://a.test/"]}`, true, 200},
+	{"POST", "/api/v1/requests", `{"urls": []}`, true, 400},
 }
 
 // Each route is open to those alone who have the token for it, and to no other site.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/errtext"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 const (
@@ -64,6 +66,19 @@ type SettingsChange struct {
 	Concurrency *int `json:"concurrency,omitempty"`
 }
 
+// Addition is what POST /api/v1/requests takes: URLs that the running crawl is to request, see [tegenaria.SpiderEngine.Add].
+type Addition struct {
+	URLs   []string `json:"urls"`
+	Parser string   `json:"parser,omitempty"` // its name; "": the spider's own
+}
+
+// Added says what has become of a URL of an [Addition].
+type Added struct {
+	URL   string `json:"url"` // without a password
+	New   bool   `json:"new"` // false: it is known
+	Error string `json:"error,omitempty"`
+}
+
 // Done is the answer to what has changed something.
 type Done struct {
 	Done string `json:"done"` // what was done, in words
@@ -86,6 +101,7 @@ func (b *Board) routes(mux *http.ServeMux) {
 	control("POST /api/v1/pause", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
 	control("POST /api/v1/resume", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
 	mux.HandleFunc("POST /api/v1/stop", b.access.require(controller, b.stop))
+	mux.HandleFunc("POST /api/v1/requests", b.access.require(controller, b.add))
 	control("PATCH /api/v1/settings", b.changeSettings)
 	control("PATCH /api/v1/hosts/{name}", b.changeHost)
 	control("DELETE /api/v1/hosts/{name}", func(r *http.Request) (string, error) {
@@ -131,6 +147,37 @@ func (b *Board) stop(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Done{Done: "stopping: downloads that have begun come to their end"})
 	_ = http.NewResponseController(w).Flush() // a reader that has gone has its answer
 	_ = b.engine.Stop(b.life)                 // Run says how it ended
+}
+
+// add adds requests to the crawl, one after the other.
+func (b *Board) add(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	var addition Addition
+	err := read(r, &addition)
+	if err == nil && len(addition.URLs) == 0 {
+		err = malformed("nothing is to be added: give urls")
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	list, n := make([]Added, len(addition.URLs)), 0
+	for i, u := range addition.URLs {
+		list[i].URL = urlx.Redact(u)
+		request := tegenaria.NewRequest(u, tegenaria.GET, nil)
+		if addition.Parser != "" {
+			tegenaria.RequestWithParserName(addition.Parser)(request)
+		}
+		if list[i].New, err = b.engine.Add(r.Context(), request); err != nil {
+			list[i].Error = errtext.Beside(err, list[i].URL)
+		} else if list[i].New {
+			n++
+		}
+	}
+	if n > 0 {
+		b.changed(fmt.Sprintf("%d requests were added", n))
+	}
+	answer(w, http.StatusOK, list)
 }
 
 func (b *Board) changeSettings(r *http.Request) (string, error) {

@@ -45,6 +45,7 @@ func TestChanges(t *testing.T) {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
 			w.Page(seeds[i], enginetest.Text("x"))
 		}
+		w.Page("http://b.test/", enginetest.Text("x"))
 		spider := enginetest.NewSpider(seeds...)
 		spider.Parse = enginetest.Nothing
 		e := enginetest.NewEngine(w, spider, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: 10 * time.Second}))
@@ -84,6 +85,16 @@ func TestChanges(t *testing.T) {
 			}
 			a.ask("DELETE", "/api/v1/hosts/a.test", "", 200, &done) // 175 at once, 185, 195
 			enginetest.Sleep(25 * time.Second)
+			var added []dashboard.Added
+			a.ask("POST", "/api/v1/requests", `{"urls": ["http://b.test/", "http://a.test/0", "http://me:secret@a.test:x/"], "parser": ""}`, 200, &added)
+			if len(added) != 3 || !added[0].New || added[1].New || added[1].Error != "" || added[2].Error == "" || strings.Contains(fmt.Sprint(added), "secret") {
+				t.Errorf("added: %+v", added)
+			}
+			a.ask("POST", "/api/v1/requests", `{"urls": ["http://c.test/"], "parser": "none"}`, 200, &added)
+			if len(added) != 1 || !strings.Contains(added[0].Error, "none") {
+				t.Errorf("added for a parser that is not there: %+v", added)
+			}
+			synctest.Wait()
 			a.ask("PATCH", "/api/v1/settings", `{"concurrency": 5}`, 200, &done)
 			a.ask("PATCH", "/api/v1/settings", `{"concurrency": 0}`, 409, &refusal)
 			a.ask("POST", "/api/v1/stop", "", 200, &done)
@@ -99,12 +110,12 @@ func TestChanges(t *testing.T) {
 		if got, want := strings.Join(starts, " "), "0 10 20 85 145 175 185 195"; got != want {
 			t.Errorf("downloads began at %s, want %s", got, want)
 		}
-		if len(changes) != 7 {
+		if len(changes) != 8 {
 			t.Errorf("changes: %q", changes)
 		}
 		var run dashboard.Run
 		a.ask("GET", "/api/v1/run", "", 200, &run)
-		if run.Status != "stopped" || run.Stats.Responses != 8 || run.Rates != (dashboard.Rates{}) {
+		if run.Status != "stopped" || run.Stats.Responses != 9 || run.Rates != (dashboard.Rates{}) {
 			t.Errorf("after the end the run is %+v", run)
 		}
 	})

@@ -114,6 +114,12 @@ func TestControl(t *testing.T) {
 			ctl(2, "host", "127.0.0.1", "delays", "1ms")
 			ctl(0, "host", "127.0.0.1", "reset")
 			ctl(0, "resume")
+			ctl(0, "pause")
+			if said := ctl(1, "add", "http://new.example/", "http://new.example/", "ftp://new.example/"); !strings.HasPrefix(said, "http://new.example/: new\nhttp://new.example/: known\nftp://new.example/: ") {
+				t.Errorf("added: %s", said)
+			}
+			ctl(1, "add", "--parser", "none", "http://new.example/2")
+			ctl(2, "pause", "--parser", "none")
 			ctl(0, "stop")
 			if code, stderr := end(); code != 3 {
 				t.Errorf("exit code %d: %s", code, stderr)
