@@ -34,6 +34,7 @@ var actions = []struct {
 	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
 	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
 	{"add", "URL...", "adds requests, for the parser that --parser names", addRemote},
+	{"view", "", "prints an address with which the crawl can be watched, and not changed", viewAddress},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
 }
 
@@ -93,6 +94,18 @@ func post(name string) func(ctx context.Context, r *remote, args []string) (stri
 		}
 		return r.change(ctx, http.MethodPost, "/api/v1/"+name, nil)
 	}
+}
+
+// viewAddress returns the address with the token to view.
+func viewAddress(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) > 0 {
+		return "", usagef("view takes no arguments, and was given %q", args)
+	}
+	token, err := r.change(ctx, http.MethodGet, "/api/v1/view-token", nil)
+	if err != nil {
+		return "", err
+	}
+	return r.printed + "?token=" + token, nil
 }
 
 // addRemote adds requests. What has become of each is said, and it is an error if one was refused.
@@ -177,12 +190,14 @@ func changeHost(ctx context.Context, r *remote, args []string) (string, error) {
 type remote struct {
 	base, token string
 	client      *http.Client
+	printed     string // the address without its token
 	parser      string // of the flag --parser
 }
 
 // newRemote reads the address that a crawl has printed.
 func newRemote(address string) (*remote, error) {
-	r := &remote{client: &http.Client{Timeout: ctlTime}}
+	printed, _, _ := strings.Cut(address, "?")
+	r := &remote{client: &http.Client{Timeout: ctlTime}, printed: printed}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		path, query, _ := strings.Cut(path, "?")
 		values, _ := url.ParseQuery(query)
@@ -204,6 +219,15 @@ func newRemote(address string) (*remote, error) {
 	}
 	return r, nil
 }
+
+// goneError is the failure to reach a crawl.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string {
+	return "the crawl does not answer: " + e.err.Error() + "; it may be over"
+}
+
+func (e *goneError) Unwrap() error { return e.err }
 
 // change asks for a change, and returns what was done.
 func (r *remote) change(ctx context.Context, method, path string, body any) (string, error) {
@@ -231,7 +255,7 @@ func (r *remote) ask(ctx context.Context, method, path string, body, to any) err
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // without the address, which was given
 		}
-		return fmt.Errorf("the crawl does not answer: %w; it may be over", err)
+		return &goneError{err}
 	}
 	defer resp.Body.Close()
 	answer := json.NewDecoder(io.LimitReader(resp.Body, 64<<20))

@@ -99,3 +99,19 @@ func (a access) require(least role, next http.HandlerFunc) http.HandlerFunc {
 		}
 	}
 }
+
+// signIn keeps the token of an address as a cookie, so that it is in no address from there on. It returns true if it has answered.
+func (a access) signIn(w http.ResponseWriter, r *http.Request) bool {
+	token := tokenIn(r.URL)
+	if token == "" || a.roleOf(token) == nobody {
+		return false
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+	query := r.URL.Query()
+	query.Del("token")
+	to := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+	return true
+}

@@ -17,6 +17,17 @@ var routes = []struct {
 	control            bool
 	status             int
 }{
+	{"GET", "/hosts", "", false, 200},
+	{"GET", "/failures", "", false, 200},
+	{"POST", "/pause", "", true, 409},
+	{"POST", "/resume", "", true, 409},
+	{"POST", "/stop", "", true, 409},
+	{"POST", "/concurrency", "concurrency=3", true, 409},
+	{"POST", "/hosts", "host=a.test&field=delay&value=2s", true, 409},
+	{"POST", "/hosts", "host=a.test&field=reset", true, 409},
+	{"GET", "/api/v1/failures", "", false, 200},
+	{"GET", "/api/v1/changes", "", false, 200},
+	{"GET", "/api/v1/view-token", "", true, 200},
 	{"GET", "/api/v1/run", "", false, 200},
 	{"GET", "/api/v1/hosts", "", false, 200},
 	{"GET", "/api/v1/hosts?n=1001", "", false, 400},
@@ -39,6 +50,8 @@ func TestAccess(t *testing.T) {
 	defer board.Close()
 	server := httptest.NewServer(board)
 	defer server.Close()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
 	for _, route := range routes {
 		forControl := func(allowed int) int {
 			if route.control {
@@ -58,13 +71,16 @@ func TestAccess(t *testing.T) {
 			{"another site", board.ControlToken(), func(r *http.Request) {
 				r.Header.Set("Origin", "https://evil.example")
 				r.Header.Set("Sec-Fetch-Site", "cross-site")
-			}, forControl(403)},
+			}, map[bool]int{true: route.status, false: 403}[route.method == "GET"]}, // which cannot read the answer
 			{"another name", board.ControlToken(), func(r *http.Request) { r.Host = "evil.example" }, 421},
 		} {
 			for _, by := range []string{"header", "parameter", "cookie"} {
 				r, err := http.NewRequest(route.method, server.URL+route.path, strings.NewReader(route.body))
 				if err != nil {
 					t.Fatal(err)
+				}
+				if !strings.HasPrefix(route.body, "{") {
+					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 				}
 				switch {
 				case who.token == "":
@@ -80,12 +96,19 @@ func TestAccess(t *testing.T) {
 				if who.edit != nil {
 					who.edit(r)
 				}
-				resp, err := http.DefaultClient.Do(r)
+				resp, err := client.Do(r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				body, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
+				if who.want == 200 && by == "parameter" && route.method == "GET" && !strings.HasPrefix(route.path, "/api/") {
+					if cookie := resp.Header.Get("Set-Cookie"); resp.StatusCode != 303 || resp.Header.Get("Location") != route.path ||
+						!strings.Contains(cookie, who.token) || !strings.Contains(cookie, "HttpOnly; SameSite=Strict") {
+						t.Errorf("%s by a token in the address: %d, to %q, cookie %q", route.path, resp.StatusCode, resp.Header.Get("Location"), cookie)
+					}
+					continue
+				}
 				if resp.StatusCode != who.want {
 					t.Errorf("%s %s, %s by %s: %d %s, want %d", route.method, route.path, who.name, by, resp.StatusCode, body, who.want)
 				}

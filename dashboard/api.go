@@ -97,17 +97,19 @@ func (b *Board) routes(mux *http.ServeMux) {
 	}
 	view("GET /api/v1/run", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.run()) })
 	view("GET /api/v1/hosts", b.listHosts)
+	view("GET /api/v1/failures", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.failures.list()) })
+	view("GET /api/v1/changes", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.log.newest()) })
 	view("GET /api/v1/events", b.stream)
 	control("POST /api/v1/pause", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
 	control("POST /api/v1/resume", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
 	mux.HandleFunc("POST /api/v1/stop", b.access.require(controller, b.stop))
+	mux.HandleFunc("GET /api/v1/view-token", b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, Done{Done: b.ViewToken()})
+	}))
 	mux.HandleFunc("POST /api/v1/requests", b.access.require(controller, b.add))
 	control("PATCH /api/v1/settings", b.changeSettings)
 	control("PATCH /api/v1/hosts/{name}", b.changeHost)
-	control("DELETE /api/v1/hosts/{name}", func(r *http.Request) (string, error) {
-		name := r.PathValue("name")
-		return fmt.Sprintf("%s has the delay and limits of the settings again", name), b.engine.ResetSlot(name)
-	})
+	control("DELETE /api/v1/hosts/{name}", func(r *http.Request) (string, error) { return b.resetHost(r.PathValue("name")) })
 }
 
 // changes makes the handler of what changes the crawl. change says what was done, which is logged too.
@@ -137,7 +139,7 @@ func (e *malformedError) Unwrap() error { return e.err }
 
 func malformed(format string, args ...any) error { return &malformedError{fmt.Errorf(format, args...)} }
 
-// stop answers before it stops the crawl: that may take a while, and ends the server.
+// stop answers before it stops the crawl.
 func (b *Board) stop(w http.ResponseWriter, r *http.Request) {
 	if !b.isRunning() {
 		refuse(w, http.StatusConflict, "no crawl is running")
@@ -145,6 +147,11 @@ func (b *Board) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	b.changed("stopped")
 	answer(w, http.StatusOK, Done{Done: "stopping: downloads that have begun come to their end"})
+	b.stopAfter(w)
+}
+
+// stopAfter stops the crawl after what was answered: it may take a while, and it ends the server.
+func (b *Board) stopAfter(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).Flush() // a reader that has gone has its answer
 	_ = b.engine.Stop(b.life)                 // Run says how it ended
 }
@@ -188,7 +195,11 @@ func (b *Board) changeSettings(r *http.Request) (string, error) {
 	if change.Concurrency == nil {
 		return "", malformed("nothing is to be changed: give a concurrency")
 	}
-	return fmt.Sprintf("%d downloads may run at once", *change.Concurrency), b.engine.SetConcurrency(*change.Concurrency)
+	return b.setConcurrency(*change.Concurrency)
+}
+
+func (b *Board) setConcurrency(n int) (done string, err error) {
+	return fmt.Sprintf("%d downloads may run at once", n), b.engine.SetConcurrency(n)
 }
 
 func (b *Board) changeHost(r *http.Request) (string, error) {
@@ -196,15 +207,17 @@ func (b *Board) changeHost(r *http.Request) (string, error) {
 	if err := read(r, &change); err != nil {
 		return "", err
 	}
-	name := r.PathValue("name")
+	return b.setHost(r.PathValue("name"), change)
+}
+
+// setHost changes some values of a host.
+func (b *Board) setHost(name string, change HostChange) (done string, err error) {
 	policy, _ := b.engine.SlotPolicy(name)
 	before := policy
 	if change.Delay != nil {
-		delay, err := time.ParseDuration(*change.Delay)
-		if err != nil {
+		if policy.Delay, err = time.ParseDuration(*change.Delay); err != nil {
 			return "", malformed("the delay %q is no duration: write it as 500ms, 2s or 1m30s", *change.Delay)
 		}
-		policy.Delay = delay
 	}
 	policy.Jitter = *cmp.Or(change.Jitter, &policy.Jitter)
 	policy.PerSlot = *cmp.Or(change.PerSlot, &policy.PerSlot)
@@ -212,11 +225,15 @@ func (b *Board) changeHost(r *http.Request) (string, error) {
 	if policy == before {
 		return "", malformed("nothing is to be changed: give another delay, jitter, per_slot or max_pages")
 	}
-	return fmt.Sprintf("%s: delay %s, jitter %g, %d downloads at once, %s", name, policy.Delay, policy.Jitter, policy.PerSlot, pages(policy.MaxPages)),
+	return fmt.Sprintf("%s: delay %s, jitter %g, %d downloads at once, %s", name, policy.Delay, policy.Jitter, policy.PerSlot, pageBudget(policy.MaxPages)),
 		b.engine.SetSlot(name, policy)
 }
 
-func pages(n int) string {
+func (b *Board) resetHost(name string) (done string, err error) {
+	return fmt.Sprintf("%s has the delay and limits of the settings again", name), b.engine.ResetSlot(name)
+}
+
+func pageBudget(n int) string {
 	if n == 0 {
 		return "any number of pages"
 	}

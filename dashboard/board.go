@@ -21,13 +21,17 @@ type Options struct {
 	Changed func(what string)
 }
 
-// Board is the API of an engine as an http.Handler: it shows its runs, one after the other, and keeps the last one's numbers when that is
+// Board is the pages and the API of an engine as an http.Handler: it shows its runs, one after the other, and keeps the last one's numbers when that is
 // over. Make it with [New]. It may be used concurrently.
 type Board struct {
 	engine  *tegenaria.SpiderEngine
 	options Options
 	access  access
 	handler http.Handler
+	made    map[string]page // by name
+
+	failures failures // of the run, or of the last one
+	log      changes
 
 	life  context.Context // ends by Close
 	close context.CancelFunc
@@ -41,14 +45,16 @@ type Board struct {
 // New makes a board. It adds events to the engine, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
 // without rates.
 func New(engine *tegenaria.SpiderEngine, o Options) *Board {
-	b := &Board{engine: engine, options: o, access: newAccess(o.Token)}
+	b := &Board{engine: engine, options: o, access: newAccess(o.Token), made: make(map[string]page)}
 	b.life, b.close = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	b.routes(mux)
+	b.pages(mux)
 	b.handler = webguard.Handler(mux, webguard.StyleAndScript, o.Names...)
 	tegenaria.EngineWithEvents(tegenaria.Events{
 		Started: func(tegenaria.SpiderInterface) { b.begin() },
 		Closed:  func(string) { b.over() },
+		Error:   b.failures.add,
 	})(engine)
 	return b
 }
@@ -70,6 +76,7 @@ func (b *Board) ViewToken() string { return b.access.view }
 
 // changed tells about a change.
 func (b *Board) changed(what string) {
+	b.log.add(what)
 	if b.options.Changed != nil {
 		b.options.Changed(what)
 	}
@@ -81,6 +88,7 @@ func (b *Board) begin() {
 	b.mu.Lock()
 	b.samples, b.end = samples{}, end
 	b.mu.Unlock()
+	b.failures.reset()
 	b.sampling.Go(func() { // over waits for it
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
@@ -124,4 +132,11 @@ func (b *Board) run() Run {
 		r.Rates = b.samples.rates(10 * time.Second)
 	}
 	return r
+}
+
+// curve returns the curve of the run.
+func (b *Board) curve() Curve {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.samples.curve()
 }

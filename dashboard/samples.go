@@ -1,6 +1,10 @@
 package dashboard
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // kept is how many samples there are at most: those of an hour, one a second.
 const kept = 3600
@@ -47,4 +51,51 @@ func (s *samples) rates(period time.Duration) Rates {
 		Pages: float64(newest.pages-before.pages) / seconds, Items: float64(newest.items-before.items) / seconds,
 		Errors: float64(newest.errors-before.errors) / seconds, Bytes: float64(newest.bytes-before.bytes) / seconds,
 	}
+}
+
+// Curve is the pages a second of the last hour at most, as a drawing of curveWidth by curveHeight.
+type Curve struct {
+	Points string  // of an SVG polyline; "" while there are too few
+	Most   float64 // pages a second at its highest
+	Period time.Duration
+	Steps  []Step // the same as a table
+}
+
+// Step is a part of a [Curve].
+type Step struct {
+	Ago   time.Duration // of its end
+	Pages float64       // a second
+}
+
+const (
+	curveWidth, curveHeight = 600, 120
+	curveSteps              = 60
+)
+
+// curve returns the curve of the samples.
+func (s *samples) curve() (c Curve) {
+	steps := min(curveSteps, len(s.ring)-1)
+	if steps < 2 {
+		return c
+	}
+	each := (len(s.ring) - 1) / steps
+	newest := s.back(0)
+	for i := steps; i >= 1; i-- {
+		from, to := s.back(i*each), s.back((i-1)*each)
+		if seconds := (to.at - from.at).Seconds(); seconds > 0 {
+			c.Steps = append(c.Steps, Step{newest.at - to.at, float64(to.pages-from.pages) / seconds})
+		}
+	}
+	for _, step := range c.Steps {
+		c.Most = max(c.Most, step.Pages)
+	}
+	c.Period = newest.at - s.back(steps*each).at
+	var points strings.Builder
+	for i, step := range c.Steps {
+		x := float64(curveWidth) * float64(i) / float64(max(len(c.Steps)-1, 1))
+		y := curveHeight * (1 - step.Pages/max(c.Most, 1e-9))
+		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+	}
+	c.Points = strings.TrimSpace(points.String())
+	return c
 }

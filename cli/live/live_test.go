@@ -115,6 +115,14 @@ func TestControl(t *testing.T) {
 			ctl(0, "host", "127.0.0.1", "reset")
 			ctl(0, "resume")
 			ctl(0, "pause")
+			viewer := strings.TrimSpace(ctl(0, "view"))
+			var out, stderr strings.Builder
+			if code := app.Run(t.Context(), []string{"top", viewer}, nil, &out, &stderr); code != 0 || !strings.HasPrefix(out.String(), "endless: paused, for ") {
+				t.Errorf("top: exit code %d, %s%s", code, &out, &stderr)
+			}
+			if code := app.Run(t.Context(), []string{"ctl", viewer, "resume"}, nil, io.Discard, io.Discard); code != 1 {
+				t.Errorf("a viewer resumes: exit code %d", code)
+			}
 			if said := ctl(1, "add", "http://new.example/", "http://new.example/", "ftp://new.example/"); !strings.HasPrefix(said, "http://new.example/: new\nhttp://new.example/: known\nftp://new.example/: ") {
 				t.Errorf("added: %s", said)
 			}

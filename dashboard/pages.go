@@ -1,0 +1,162 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/report"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// shown are funcs of the pages.
+var shown = template.FuncMap{
+	"count": report.Count,
+	"size":  report.Bytes,
+	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+	"clock": func(t time.Time) string { return t.Format(time.TimeOnly) },
+	"took":  func(d time.Duration) string { return d.Round(time.Second).String() },
+	"until": func(t *time.Time) string {
+		if t == nil {
+			return ""
+		}
+		return max(time.Until(*t), 0).Round(100 * time.Millisecond).String()
+	},
+	"curl": func(u string) string { return "curl --location '" + strings.ReplaceAll(u, "'", `'\''`) + "'" },
+}
+
+// view is what a page shows.
+type view struct {
+	Title    string
+	Controls bool   // its reader may change the crawl
+	Problem  string // why a change was not made; "" if there was none
+	Run      Run
+	Running  bool
+	Curve    Curve
+	Hosts    []Host
+	Failures []Failures
+	Changes  []Change
+}
+
+// pages makes the routes of the pages.
+func (b *Board) pages(mux *http.ServeMux) {
+	for name, title := range map[string]string{"overview": "Overview", "hosts": "Hosts", "failures": "Failures"} {
+		set := template.Must(template.New("").Funcs(shown).ParseFS(assets, "assets/frame.html", "assets/"+name+".html"))
+		b.made[name] = page{title, set}
+	}
+	show := func(pattern, name string) {
+		signedIn := b.access.require(viewer, func(w http.ResponseWriter, r *http.Request) { b.show(w, r, name, http.StatusOK, "") })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if !b.access.signIn(w, r) {
+				signedIn(w, r)
+			}
+		})
+	}
+	show("GET /{$}", "overview")
+	show("GET /hosts", "hosts")
+	show("GET /failures", "failures")
+	for _, file := range []string{"style.css", "script.js"} { // there is nothing secret in them
+		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, "assets/"+file) })
+	}
+	form := func(pattern, back, to string, change func(r *http.Request) (string, error)) {
+		mux.HandleFunc(pattern, b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+			done, err := change(r)
+			if err != nil {
+				b.show(w, r, back, http.StatusConflict, err.Error())
+				return
+			}
+			b.changed(done)
+			http.Redirect(w, r, to, http.StatusSeeOther) // so that reloading the page sends nothing again
+		}))
+	}
+	form("POST /pause", "overview", "/", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
+	form("POST /resume", "overview", "/", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
+	form("POST /concurrency", "overview", "/", func(r *http.Request) (string, error) {
+		n, err := strconv.Atoi(r.PostFormValue("concurrency"))
+		if err != nil {
+			return "", errors.New("the number of downloads at once is no number")
+		}
+		return b.setConcurrency(n)
+	})
+	form("POST /hosts", "hosts", "/hosts", func(r *http.Request) (string, error) {
+		name, field, value := r.PostFormValue("host"), r.PostFormValue("field"), strings.TrimSpace(r.PostFormValue("value"))
+		if field == "reset" {
+			return b.resetHost(name)
+		}
+		change, err := changeOf(field, value)
+		if err != nil {
+			return "", err
+		}
+		return b.setHost(name, change)
+	})
+	mux.HandleFunc("POST /stop", b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
+		if !b.isRunning() {
+			b.show(w, r, "overview", http.StatusConflict, "no crawl is running")
+			return
+		}
+		b.changed("stopped")
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		b.stopAfter(w)
+	}))
+}
+
+// changeOf reads one field of a form.
+func changeOf(field, value string) (c HostChange, err error) {
+	switch field {
+	case "delay":
+		c.Delay = &value
+	case "per_slot":
+		var n int
+		if n, err = strconv.Atoi(value); err != nil {
+			return c, errors.New("the number of downloads at once is no number")
+		}
+		c.PerSlot = &n
+	default:
+		return c, fmt.Errorf("a host has no value %q", field)
+	}
+	return c, nil
+}
+
+// page is what a page is made of.
+type page struct {
+	title string
+	set   *template.Template
+}
+
+// show writes a page, or none of it.
+func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status int, problem string) {
+	v := view{
+		Title: b.made[name].title, Controls: b.access.of(r) == controller, Problem: problem,
+		Run: b.run(), Running: b.isRunning(), Changes: b.log.newest(),
+	}
+	switch name {
+	case "overview":
+		v.Curve = b.curve()
+	case "hosts":
+		v.Hosts = b.hosts(100)
+	case "failures":
+		v.Failures = b.failures.list()
+	}
+	var page bytes.Buffer
+	if err := b.made[name].set.ExecuteTemplate(&page, "frame.html", v); err != nil {
+		http.Error(w, "this page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes()) // the reader may have gone
+}
+
+// Paused reports whether the crawl is paused.
+func (v view) Paused() bool { return v.Run.Status == tegenaria.StatusPaused.String() }
