@@ -100,6 +100,7 @@ func (s *Store) readRow(e *Entry) (body []byte, ok bool) {
 
 // fileReader reads the body in a file.
 type fileReader struct {
+	coders  *coders
 	decoder *zstd.Decoder // nil: closed
 	file    vfs.File
 }
@@ -116,7 +117,7 @@ func (r *fileReader) Close() error {
 		return nil
 	}
 	_ = r.decoder.Reset(nil) // it gives up the file
-	fileDecoders.Put(r.decoder)
+	r.coders.decoders.Put(r.decoder)
 	r.decoder = nil
 	return r.file.Close()
 }
@@ -128,7 +129,7 @@ func (s *Store) openFile(e *Entry) (r io.ReadCloser, ok bool) {
 		s.drop(e)
 		return nil, false
 	}
-	reader := &fileReader{fileDecoders.Get().(*zstd.Decoder), file}
+	reader := &fileReader{s.coders, s.coders.decoders.Get().(*zstd.Decoder), file}
 	if err := reader.decoder.Reset(file); err != nil { // it reads the first block
 		_ = reader.Close() // it was read alone
 		s.drop(e)

@@ -35,6 +35,7 @@ type Store struct {
 	indexFS  vfs.FS
 	maxBytes int64
 	now      func() time.Time
+	coders   *coders
 	users    int // guarded by opened.mu
 
 	using   sync.RWMutex // held while the index is used, and alone while it is replaced; guards the fields below
@@ -112,7 +113,7 @@ func open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{folder: folder, indexFS: o.index, maxBytes: o.MaxBytes, now: o.Now}
+	s := &Store{folder: folder, indexFS: o.index, maxBytes: o.MaxBytes, now: o.Now, coders: newCoders()}
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	s.openIndex()

@@ -34,17 +34,22 @@ var (
 // fileWindow is how far back the coding of a file refers.
 const fileWindow = 1 << 20
 
-// fileEncoders and fileDecoders code the files of large bodies.
-var (
-	fileEncoders = sync.Pool{New: func() any {
+// coders code the files of large bodies. They are a store's own: a coder that was made in one bubble of testing/synctest cannot be used in
+// another one.
+type coders struct{ encoders, decoders sync.Pool }
+
+func newCoders() *coders {
+	c := &coders{}
+	c.encoders.New = func() any {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(fileWindow))
 		return e
-	}}
-	fileDecoders = sync.Pool{New: func() any {
+	}
+	c.decoders.New = func() any {
 		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(fileWindow), zstd.WithDecoderLowmem(true))
 		return d
-	}}
-)
+	}
+	return c
+}
 
 // Writer takes a body as it arrives. Nobody sees it before [Store.Commit]. Up to 1 MiB is kept in memory, more in a file. Its
 // methods must not be called concurrently. Call Finish or Discard.
@@ -104,7 +109,7 @@ func (w *Writer) begin() (err error) {
 	if w.file, err = w.s.folder.fs.Create(w.name, vfs.WriteCategoryUnspecified); err != nil {
 		return err
 	}
-	w.zstd = fileEncoders.Get().(*zstd.Encoder)
+	w.zstd = w.s.coders.encoders.Get().(*zstd.Encoder)
 	w.zstd.Reset(w.file)
 	_, err = w.zstd.Write(w.buffer)
 	w.buffer = nil
@@ -170,7 +175,7 @@ func (w *Writer) Finish(e *Entry, drop ...uint64) (*Pending, error) {
 func (w *Writer) release() {
 	if w.zstd != nil {
 		w.zstd.Reset(nil)
-		fileEncoders.Put(w.zstd)
+		w.s.coders.encoders.Put(w.zstd)
 		w.zstd = nil
 	}
 }
