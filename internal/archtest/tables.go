@@ -43,6 +43,7 @@ var plan = map[string]floor{
 	"cluster":    room,
 	"browser":    room,
 	"dashboard":  room,
+	"telemetry":  room,
 	"spidertest": room,
 
 	"stage":                cellar,
@@ -152,6 +153,7 @@ var heavyModules = map[string][]string{
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
 	"github.com/chromedp/chromedp":             {"browser"},
 	"github.com/chromedp/cdproto":              {"browser"},
+	"github.com/prometheus/client_golang":      {"telemetry", "cli/live"},
 	"golang.org/x/image":                       {"media"},
 	"golang.org/x/term":                        {"cli"},
 	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},
