@@ -31,6 +31,7 @@ var routes = []struct {
 	{"GET", "/api/v1/run", "", false, 200},
 	{"GET", "/api/v1/hosts", "", false, 200},
 	{"GET", "/api/v1/hosts?n=1001", "", false, 400},
+	{"GET", "/metrics", "", false, 200},
 	{"POST", "/api/v1/pause", "", true, 409},
 	{"POST", "/api/v1/resume", "", true, 409},
 	{"POST", "/api/v1/stop", "", true, 409},
@@ -46,7 +47,8 @@ var routes = []struct {
 
 // Each route is open to those alone who have the token for it, and to no other site.
 func TestAccess(t *testing.T) {
-	board := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{})
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "tegenaria_run_paused 0\n") })
+	board := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{Metrics: metrics})
 	defer board.Close()
 	server := httptest.NewServer(board)
 	defer server.Close()
@@ -117,6 +119,17 @@ func TestAccess(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Without a handler there are no metrics.
+func TestNoMetrics(t *testing.T) {
+	board := dashboard.New(tegenaria.NewSpiderEngine(), dashboard.Options{})
+	defer board.Close()
+	r, answer := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
+	r.Header.Set("Authorization", "Bearer "+board.ViewToken())
+	if board.ServeHTTP(answer, r); answer.Code != http.StatusNotFound {
+		t.Errorf("metrics that there are not are answered with %d: %s", answer.Code, answer.Body)
 	}
 }
 

@@ -100,6 +100,9 @@ func (b *Board) routes(mux *http.ServeMux) {
 	view("GET /api/v1/failures", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.failures.list()) })
 	view("GET /api/v1/changes", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.log.newest()) })
 	view("GET /api/v1/events", b.stream)
+	if b.options.Metrics != nil {
+		view("GET /metrics", b.options.Metrics.ServeHTTP)
+	}
 	control("POST /api/v1/pause", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
 	control("POST /api/v1/resume", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
 	mux.HandleFunc("POST /api/v1/stop", b.access.require(controller, b.stop))

@@ -17,6 +17,8 @@ type Options struct {
 	// Names are the names of hosts under which the board may be asked, beside those of this machine on a loopback address. On other
 	// addresses it may be asked under any name if there are none.
 	Names []string
+	// Metrics, unless nil, answers GET /metrics, for those who may view: the handler of a registry with package telemetry's Metrics.
+	Metrics http.Handler
 	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
 	Changed func(what string)
 }

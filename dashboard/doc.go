@@ -8,7 +8,8 @@
 // Its pages show the numbers of the crawl, its hosts and its failures; the API behind them, below /api/v1/, has the same as JSON. The pages
 // can be read without a script, and follow the crawl with one.
 //
-// A Board is an http.Handler: nothing listens unless the program does. The command does all of this with crawl --listen ADDRESS.
+// A Board is an http.Handler: nothing listens unless the program does. The command does all of this with crawl --listen ADDRESS, and
+// gives Options.Metrics the metrics of package telemetry.
 //
 // # Safety
 //

@@ -4,7 +4,8 @@
 //	app.With(live.Part())
 //	app.Main()
 //
-// The commands ctl and top of package cli work with what it serves; see package dashboard.
+// The commands ctl and top of package cli work with what it serves; see package dashboard. At /metrics are the metrics of package
+// telemetry, for Prometheus.
 package live
 
 import (
@@ -24,6 +25,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/net/netutil"
@@ -31,6 +35,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cli"
 	"github.com/tegenaria/tegenaria/dashboard"
+	"github.com/tegenaria/tegenaria/telemetry"
 )
 
 const (
@@ -38,6 +43,7 @@ const (
 	headerTime     = 10 * time.Second // for the header of a request
 	idleTime       = 2 * time.Minute  // of a connection
 	endTime        = 5 * time.Second  // for requests in hand when the crawl is over
+	shownHosts     = 50               // that have metrics of their own
 )
 
 // Part returns the part.
@@ -79,7 +85,7 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 	}
 	logger := run.Logger()
 	board := dashboard.New(run.Engine(), dashboard.Options{
-		Token: token, Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
+		Token: token, Metrics: metricsOf(run.Engine()), Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
 	})
 	server := &http.Server{
 		Handler: board, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
@@ -100,6 +106,14 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 		serving.Wait()
 		return nil
 	}, nil
+}
+
+// metricsOf returns the handler of /metrics: the numbers of the engine, of Go's runtime, and of this process.
+func metricsOf(engine *tegenaria.SpiderEngine) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(telemetry.NewMetrics(engine, telemetry.Options{Hosts: shownHosts}),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
 // listen listens, and returns the address as it is printed, without the token.

@@ -157,6 +157,41 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
+// The metrics of the crawl, of Go and of the process are at /metrics, for those who have the token.
+func TestMetrics(t *testing.T) {
+	app, address, end := crawl(t, "--listen", "127.0.0.1:0")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	root, token, _ := strings.Cut(address, "?token=")
+	for _, test := range []struct {
+		token string
+		want  int
+	}{{token, 200}, {"wrong", 401}} {
+		r, err := http.NewRequest("GET", root+"metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+test.token)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != test.want {
+			t.Errorf("with the token %q: %d, %v", test.token, resp.StatusCode, err)
+		}
+		for _, line := range []string{`tegenaria_run_info{spider="endless"} 1`, "go_goroutines ", "process_start_time_seconds "} {
+			if has := strings.Contains(string(text), "\n"+line); has != (test.want == 200) {
+				t.Errorf("with the token %q: that it has %s is %t", test.token, line, has)
+			}
+		}
+	}
+	if code := app.Run(t.Context(), []string{"ctl", address, "stop"}, nil, io.Discard, io.Discard); code != 0 {
+		t.Errorf("ctl stop: exit code %d", code)
+	}
+	end()
+}
+
 // With a certificate the address is one of https.
 func TestTLS(t *testing.T) {
 	other := httptest.NewTLSServer(nil) // for its certificate
