@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,33 +81,4 @@ func TestSlow(t *testing.T) {
 			}
 		}
 	})
-}
-
-// metrics serves the counters of a crawl in the text format of Prometheus.
-func metrics(engine *tegenaria.SpiderEngine) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := engine.Stats()
-		fmt.Fprintf(w, "crawl_responses_total %d\n", s.Responses)
-		fmt.Fprintf(w, "crawl_items_total %d\n", s.ItemScraped)
-		fmt.Fprintf(w, "crawl_errors_total %d\n", s.ErrorCount)
-		fmt.Fprintf(w, "crawl_waiting %d\n", s.Pending+s.Delayed)
-		for outcome, n := range s.Outcomes {
-			fmt.Fprintf(w, "crawl_requests_total{outcome=%q} %d\n", outcome, n)
-		}
-	})
-}
-
-func TestMetrics(t *testing.T) {
-	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(quotes(start(t))))
-	if err := engine.Run(t.Context(), "quotes"); err != nil {
-		t.Fatal(err)
-	}
-	answer := httptest.NewRecorder()
-	metrics(engine).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	lines := slices.Sorted(strings.Lines(answer.Body.String()))
-	for _, want := range []string{"crawl_responses_total 10\n", "crawl_items_total 100\n", "crawl_requests_total{outcome=\"fetched\"} 10\n"} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("%q is not in %q", want, lines)
-		}
-	}
 }
