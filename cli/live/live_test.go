@@ -66,17 +66,24 @@ func endless(t *testing.T) (tegenaria.SpiderInterface, *httptest.Server) {
 // crawl begins a crawl with these arguments, and returns its address, and a func that waits for its exit code and what it has printed.
 func crawl(t *testing.T, args ...string) (app *cli.App, address string, end func() (code int, stderr string)) {
 	t.Helper()
-	t.Chdir(t.TempDir())
 	spider, _ := endless(t)
+	setup := func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil } // without a guard against traps
+	return crawlOf(t, spider, setup, append([]string{"-s", "politeness.ignore_robots=true"}, args...)...)
+}
+
+// crawlOf is crawl with a spider and the options of its engine.
+func crawlOf(t *testing.T, spider tegenaria.SpiderInterface, setup func(*cli.Run) ([]tegenaria.EngineOption, error), args ...string) (app *cli.App, address string, end func() (code int, stderr string)) {
+	t.Helper()
+	t.Chdir(t.TempDir())
 	app = cli.New(spider)
 	app.With(live.Part())
-	app.Engine(func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil }) // without a guard against traps
-	other := cli.New(spider)                                                         // one App runs one command at a time
+	app.Engine(setup)
+	other := cli.New(spider) // one App runs one command at a time
 	stderr := &lines{address: make(chan string, 1)}
 	var running sync.WaitGroup
 	var code int
 	running.Go(func() {
-		code = app.Run(t.Context(), append([]string{"crawl", "endless", "-s", "politeness.ignore_robots=true"}, args...), nil, io.Discard, stderr)
+		code = app.Run(t.Context(), append([]string{"crawl", spider.GetName()}, args...), nil, io.Discard, stderr)
 		close(stderr.address)
 	})
 	address, ok := <-stderr.address
