@@ -338,6 +338,17 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 	return slotStatuses(c.frontier.Busiest(n))
 }
 
+// SlowestSlots returns the state of the n slots whose mean latency is highest, the slowest first; of equal ones those in
+// which more requests wait, then by name. Slots without requests and those of which no answer has come are left out; nil
+// if no crawl is running or n is 0 or less. It does not stop the crawl, as BusiestSlots does not.
+func (e *SpiderEngine) SlowestSlots(n int) []SlotStatus {
+	c := e.current()
+	if c == nil || n <= 0 {
+		return nil
+	}
+	return slotStatuses(c.frontier.Slowest(n))
+}
+
 // SetSlot replaces the policy of one slot until [SpiderEngine.ResetSlot] or the end of the run, in place of Politeness and its Overrides. If the
 // slot is waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before
 // count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without

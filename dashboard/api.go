@@ -47,6 +47,9 @@ type Host struct {
 	Delay      string `json:"delay"`                 // in force between two downloads
 	DelayCause string `json:"delay_cause,omitempty"` // whose the delay is: settings, changed, code, robots.txt, AutoThrottle or penalty
 
+	Latency    string `json:"latency,omitempty"`     // mean from the start of a download to the first byte of its answer
+	LatencyP95 string `json:"latency_p95,omitempty"` // the 95th percentile of the last five minutes
+
 	Pages    int  `json:"pages,omitempty"` // downloads begun, of a page budget
 	MaxPages int  `json:"max_pages,omitempty"`
 	Gated    bool `json:"gated,omitempty"`   // its IP address, proxy or downloader is at its limit
@@ -273,6 +276,12 @@ func (b *Board) hostOf(s tegenaria.SlotStatus) Host {
 	}
 	if !s.Next.IsZero() {
 		h.Next = &s.Next
+	}
+	if s.Latency > 0 {
+		h.Latency = s.Latency.String()
+	}
+	if s.Latency95 > 0 {
+		h.LatencyP95 = s.Latency95.String()
 	}
 	return h
 }

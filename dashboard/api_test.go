@@ -39,11 +39,11 @@ func (a asker) ask(method, path, body string, want int, to any) {
 // A crawl is shown as it is, and does what it is told to, by the log of the downloads.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 40
+		const n, latency = 40, 500 * time.Millisecond
 		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range n {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-			w.Page(seeds[i], enginetest.Text("x"))
+			w.Page(seeds[i], enginetest.After(latency, enginetest.Text("x")))
 		}
 		w.Page("http://b.test/", enginetest.Text("x"))
 		spider := enginetest.NewSpider(seeds...)
@@ -66,6 +66,9 @@ func TestChanges(t *testing.T) {
 			a.ask("GET", "/api/v1/hosts?n=5", "", 200, &hosts)
 			if len(hosts) != 1 || hosts[0].Name != "a.test" || hosts[0].Pending != n-3 || hosts[0].Delay != "10s" || hosts[0].DelayCause != "settings" {
 				t.Errorf("the hosts are %+v", hosts)
+			}
+			if p95, err := time.ParseDuration(hosts[0].LatencyP95); hosts[0].Latency != latency.String() || err != nil || (p95-latency).Abs() > latency/16 {
+				t.Errorf("the latency is %s, of 95 %% %s (%v), want %v", hosts[0].Latency, hosts[0].LatencyP95, err, latency)
 			}
 			var done dashboard.Done
 			a.ask("POST", "/api/v1/pause", "", 200, &done)

@@ -32,11 +32,14 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	c.grant = nil
 	throttled := f.throttle != nil
 	refused := a.Refused || a.Overload && throttled
+	if a.Came {
+		if a.Latency == 0 {
+			a.Latency = max(f.now().Sub(started), 1)
+		}
+		f.slots.Measured(grant, started.Add(a.Latency), a.Latency)
+	}
 	if refused || a.Came && (throttled || grant.Slot.Learnt()) {
 		now := f.now()
-		if a.Latency == 0 && a.Came {
-			a.Latency = max(now.Sub(started), 1)
-		}
 		f.slots.Answered(grant, now, slots.Answer{
 			Latency: a.Latency, OK: a.OK, Refused: refused,
 			RetryAfter: min(a.After, f.maxRetryAfter), Spread: rand.Float64(),

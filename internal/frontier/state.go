@@ -1,9 +1,11 @@
 package frontier
 
 import (
+	"cmp"
 	"container/heap"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
@@ -25,7 +27,8 @@ type Saved struct {
 // Status is how a slot is doing.
 type Status struct {
 	slots.State
-	Pages, MaxPages int // downloads begun, and how many may be; both 0 without a page budget
+	Pages, MaxPages int           // downloads begun, and how many may be; both 0 without a page budget
+	Latency95       time.Duration // see [slots.Table.Latency95]
 }
 
 // Restore takes a slot from a durable cache. A request that was in flight when an earlier run ended may have
@@ -101,7 +104,7 @@ func (f *Frontier[J]) Status() []Status {
 
 // statusOf adds to the state of a slot what the table does not know. The caller holds the lock.
 func (f *Frontier[J]) statusOf(state slots.State) Status {
-	status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages}
+	status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages, Latency95: f.slots.Latency95(state.Name, f.now())}
 	if status.MaxPages > 0 {
 		status.Pages = f.begun(state.Name)
 	}
@@ -139,65 +142,80 @@ func (f *Frontier[J]) InFlight() map[string]int {
 // name. Those without work are left out. It looks at the slots part by part, and others go on in between, so the states are not all
 // of one moment.
 func (f *Frontier[J]) Busiest(n int) []Status {
+	return f.top(n, func(s *slots.Slot) rank { return rank{s.Pending(), s.InFlight(), s.Name()} })
+}
+
+// Slowest is Busiest for the slots with the highest mean latency, the slowest first; of equal ones that in which more requests wait,
+// then by name. Those of which no answer has come are left out.
+func (f *Frontier[J]) Slowest(n int) []Status {
+	return f.top(n, func(s *slots.Slot) rank {
+		if s.Pending()+s.InFlight() == 0 || s.Latency() == 0 {
+			return rank{}
+		}
+		return rank{int(s.Latency()), s.Pending(), s.Name()}
+	})
+}
+
+// top returns how the n slots of the highest ranks are doing, the highest first, without those whose numbers are 0.
+func (f *Frontier[J]) top(n int, rankOf func(s *slots.Slot) rank) []Status {
 	if n <= 0 {
 		return nil
 	}
-	var top busiest
+	var best ranking
 	f.walk(func(s *slots.Slot) {
-		work := busySlot{pending: s.Pending(), inFlight: s.InFlight(), name: s.Name()}
-		if work.pending+work.inFlight == 0 || len(top) == n && !work.busier(top[0]) {
+		one := ranked{rank: rankOf(s)}
+		if one.first == 0 && one.second == 0 || len(best) == n && !one.above(best[0].rank) {
 			return
 		}
-		work.status = f.statusOf(f.slots.State(s))
-		if len(top) < n {
-			heap.Push(&top, work)
+		one.status = f.statusOf(f.slots.State(s))
+		if len(best) < n {
+			heap.Push(&best, one)
 		} else {
-			top[0] = work
-			heap.Fix(&top, 0)
+			best[0] = one
+			heap.Fix(&best, 0)
 		}
 	})
-	slices.SortFunc(top, func(a, b busySlot) int {
-		if a.busier(b) {
+	slices.SortFunc(best, func(a, b ranked) int {
+		if a.above(b.rank) {
 			return -1
 		}
 		return 1
 	})
-	all := make([]Status, len(top))
-	for i := range top {
-		all[i] = top[i].status
+	all := make([]Status, len(best))
+	for i := range best {
+		all[i] = best[i].status
 	}
 	return all
 }
 
-// busySlot is a slot and how busy it is.
-type busySlot struct {
-	pending, inFlight int
-	name              string
-	status            Status
+// rank is by what slots are ordered: the first number, or else the second, or else the name.
+type rank struct {
+	first, second int
+	name          string
 }
 
-func (s busySlot) busier(than busySlot) bool {
-	switch {
-	case s.pending != than.pending:
-		return s.pending > than.pending
-	case s.inFlight != than.inFlight:
-		return s.inFlight > than.inFlight
-	}
-	return s.name < than.name
+func (r rank) above(other rank) bool {
+	return cmp.Or(cmp.Compare(r.first, other.first), cmp.Compare(r.second, other.second), strings.Compare(other.name, r.name)) > 0
 }
 
-// busiest is a heap, with the least busy slot on top.
-type busiest []busySlot
+// ranked is a slot with its rank.
+type ranked struct {
+	rank
+	status Status
+}
 
-func (b busiest) Len() int           { return len(b) }
-func (b busiest) Less(i, j int) bool { return b[j].busier(b[i]) }
-func (b busiest) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
-func (b *busiest) Push(s any)        { *b = append(*b, s.(busySlot)) }
+// ranking is a heap, with the slot of the lowest rank on top.
+type ranking []ranked
 
-func (b *busiest) Pop() any {
-	last := len(*b) - 1
-	s := (*b)[last]
-	*b = (*b)[:last]
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return r[j].above(r[i].rank) }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(s any)        { *r = append(*r, s.(ranked)) }
+
+func (r *ranking) Pop() any {
+	last := len(*r) - 1
+	s := (*r)[last]
+	*r = (*r)[:last]
 	return s
 }
 

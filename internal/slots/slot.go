@@ -30,6 +30,7 @@ type Slot struct {
 	ahead            int32   // those that Head has told of before Add
 	takes            uint32  // numbers the takes from the queue
 	factor           float32 // of the last start, on policy or User
+	latency          uint32  // mean of its answers in microseconds; 0: none came
 	inFlight, picked int32   // open grants; those not yet started
 	parked           int32
 	limit            int32 // 0: none
@@ -102,6 +103,8 @@ type State struct {
 
 	// Delays holds what [Table.SetDelay] set, by source; −1 where nothing is set.
 	Delays Delays
+
+	Latency time.Duration // see [Slot.Latency]
 }
 
 func (t *Table) state(s *Slot) State {
@@ -109,7 +112,7 @@ func (t *Table) state(s *Slot) State {
 		Name: s.name, Pending: int(s.pending), Priority: s.priority, InFlight: int(s.inFlight),
 		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: unset,
 		Until: t.time(s.until),
-		Gated: s.in == gated,
+		Gated: s.in == gated, Latency: s.Latency(),
 	}
 	if s.own != nil {
 		st.Learnt, st.Delays = true, s.own.delays

@@ -71,6 +71,9 @@ type Table struct {
 
 	throttle *Throttle // nil: none
 	gates    map[string]*gate
+
+	windows  map[string]*window // of recent latencies, by slot
+	searched int64              // when one of them was to be replaced last
 }
 
 // New returns an empty table. The policy is asked once for each slot, when it is born; a slot that
@@ -80,7 +83,8 @@ func New(policy func(name string) Policy) *Table {
 	if policy == nil {
 		policy = func(string) Policy { return Policy{} }
 	}
-	return &Table{policy: policy, slots: newNames(), now: math.MinInt64, resumed: math.MinInt64, gates: make(map[string]*gate)}
+	return &Table{policy: policy, slots: newNames(), now: math.MinInt64, resumed: math.MinInt64,
+		gates: make(map[string]*gate), windows: make(map[string]*window), searched: math.MinInt64}
 }
 
 // Resume says that the work of another table goes on here, which may have started some until now in any slot, of which nothing
@@ -361,6 +365,7 @@ func (t *Table) slot(name string) *Slot {
 		if t.throttle != nil {
 			s.learn().delays[Throttled] = max(s.policy, t.throttle.Start)
 		}
+		t.recall(s)
 		s.reckon()
 		t.slots.put(s)
 	}
