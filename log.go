@@ -106,7 +106,10 @@ func (rp *reporter) sample() report.Sample {
 	}
 	if top := rp.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
 		slot := top[0]
-		s.Slowest = report.Slow{Slot: slot.Name, Waiting: slot.Pending, For: max(time.Until(slot.Next), 0), Why: slot.Why()}
+		s.Busiest = report.Busy{Slot: slot.Name, Waiting: slot.Pending, For: max(time.Until(slot.Next), 0), Why: slot.Why()}
+	}
+	if top := rp.frontier.Slowest(1); len(top) > 0 {
+		s.Slowest = report.Slow{Slot: top[0].Name, Latency: top[0].Latency.Round(100 * time.Microsecond)}
 	}
 	return s
 }

@@ -107,7 +107,7 @@ func (p *progress) follow(engine *tegenaria.SpiderEngine) (stop func()) {
 		for {
 			past = append(past, engine.Stats())
 			past = past[max(len(past)-1-rateOver, 0):]
-			p.show(progressOf(past, engine.BusiestSlots(1)))
+			p.show(progressOf(past, engine.BusiestSlots(1), engine.SlowestSlots(1)))
 			select {
 			case <-ticker.C:
 			case <-over:
@@ -123,7 +123,7 @@ func (p *progress) follow(engine *tegenaria.SpiderEngine) (stop func()) {
 }
 
 // progressOf is the text of the line: ASCII, so that it has as many columns as bytes. The last of past is how far the crawl is.
-func progressOf(past []tegenaria.Stats, busiest []tegenaria.SlotStatus) string {
+func progressOf(past []tegenaria.Stats, busiest, slowest []tegenaria.SlotStatus) string {
 	first, now := past[0], past[len(past)-1]
 	rate := 0.0
 	if took := now.Elapsed - first.Elapsed; took > 0 {
@@ -133,11 +133,14 @@ func progressOf(past []tegenaria.Stats, busiest []tegenaria.SlotStatus) string {
 		report.Count(now.Responses, "page"), report.Count(now.ItemScraped, "item"), report.Count(now.ErrorCount, "error"),
 		rate, report.Number(now.Pending+now.Delayed))
 	if len(busiest) > 0 && busiest[0].Pending > 0 {
-		slow := busiest[0]
-		text += fmt.Sprintf("; slowest host: %s with %s waiting", slow.Name, report.Number(int64(slow.Pending)))
-		if wait := time.Until(slow.Next).Round(100 * time.Millisecond); wait > 0 {
+		busy := busiest[0]
+		text += fmt.Sprintf("; busiest host: %s with %s waiting", busy.Name, report.Number(int64(busy.Pending)))
+		if wait := time.Until(busy.Next).Round(100 * time.Millisecond); wait > 0 {
 			text += ", the next in " + report.Duration(wait)
 		}
+	}
+	if len(slowest) > 0 {
+		text += fmt.Sprintf("; slowest host: %v", report.Slow{Slot: slowest[0].Name, Latency: slowest[0].Latency})
 	}
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

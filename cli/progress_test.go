@@ -133,7 +133,8 @@ func TestProgress(t *testing.T) {
 				t.Errorf("%d columns: %q", columns, line)
 			}
 		}
-		const want = "12s: 13 pages, 12 items, 1 error, 1.2 pages/s, 26 waiting; slowest host: shop.example with 26 waiting"
+		const want = "12s: 13 pages, 12 items, 1 error, 1.2 pages/s, 26 waiting; busiest host: shop.example with 26 waiting; " +
+			"slowest host: shop.example with a latency of 1.63s"
 		if !strings.Contains(strings.Join(s.seen, "\n"), want[:min(columns-1, len(want))]) {
 			t.Errorf("%d columns: no %q in\n%s", columns, want, strings.Join(s.seen, "\n"))
 		}

@@ -46,7 +46,7 @@ func TestLogHasNumbersAsFields(t *testing.T) {
 	}
 	many.Itemless = 4
 	sample := report.Sample{At: 3 * time.Minute, Pages: 1200, Items: 2, Waiting: 3, InFlight: 4, Failed: 5, Retried: 6,
-		Slowest: report.Slow{Slot: "a.test", Waiting: 3, For: 1500 * time.Millisecond}}
+		Busiest: report.Busy{Slot: "a.test", Waiting: 3, For: 1500 * time.Millisecond}, Slowest: report.Slow{Slot: "b.test", Latency: 250 * time.Millisecond}}
 	stopping := report.Stopping{Reason: "interrupted", Grace: time.Second, Requests: 2, Items: 1, Hosts: []report.Tally{{Name: "a.test", Count: 1}}}
 	type object = map[string]any
 	tests := []struct {
@@ -76,7 +76,7 @@ func TestLogHasNumbersAsFields(t *testing.T) {
 			l.Lines([]report.Line{progress.Line(sample)})
 		}, []object{{"seconds": 180.0, "pages": 1200.0,
 			"pages_per_minute": 500.0, "items": 2.0, "items_per_minute": 0.0, "waiting": 3.0, "in_flight": 4.0, "failed": 5.0,
-			"retried": 6.0, "slot": "a.test", "slot_waiting": 3.0, "slot_seconds": 1.5}}},
+			"retried": 6.0, "slot": "a.test", "slot_waiting": 3.0, "slot_seconds": 1.5, "slowest_slot": "b.test", "latency_seconds": 0.25}}},
 		{"stopping", func(l report.Log) { l.Info("x", stopping.Numbers()) }, []object{{"end": "interrupted", "grace_seconds": 1.0,
 			"in_flight": 2.0, "items_in_flight": 1.0}}},
 		{"failure", func(l report.Log) { l.Failure("x", nil, report.Fields{Took: 1500 * time.Millisecond}) },

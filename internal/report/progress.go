@@ -15,6 +15,7 @@ type Sample struct {
 	InFlight int64         // requests that are being downloaded, parsed, or whose items are processed
 	Failed   int64         // failures
 	Retried  int64         // requests that were put back to run again
+	Busiest  Busy          // of the slots
 	Slowest  Slow          // of the slots
 }
 
@@ -22,14 +23,28 @@ type Sample struct {
 func (s Sample) numbers() Numbers {
 	n := Numbers{"seconds": s.At.Seconds(), "pages": s.Pages, "items": s.Items, "waiting": s.Waiting, "in_flight": s.InFlight,
 		"failed": s.Failed, "retried": s.Retried}
+	if s.Busiest.Slot != "" {
+		n["slot"], n["slot_waiting"], n["slot_seconds"] = s.Busiest.Slot, s.Busiest.Waiting, s.Busiest.For.Seconds()
+	}
 	if s.Slowest.Slot != "" {
-		n["slot"], n["slot_waiting"], n["slot_seconds"] = s.Slowest.Slot, s.Slowest.Waiting, s.Slowest.For.Seconds()
+		n["slowest_slot"], n["latency_seconds"] = s.Slowest.Slot, s.Slowest.Latency.Seconds()
 	}
 	return n
 }
 
-// Slow is the slot in which most requests wait, and why nothing of it starts.
+// Slow is the slot of the highest mean latency.
 type Slow struct {
+	Slot    string // "" if none is known
+	Latency time.Duration
+}
+
+// String names the slot and its latency.
+func (s Slow) String() string {
+	return fmt.Sprintf("%s with a latency of %s", s.Slot, Duration(s.Latency))
+}
+
+// Busy is the slot in which most requests wait, and why nothing of it starts.
+type Busy struct {
 	Slot    string // "" if nothing waits
 	Waiting int
 	For     time.Duration // until its next request may start; 0: it may start now
@@ -52,14 +67,17 @@ func (p *Progress) Line(s Sample) Line {
 	if s.Retried > 0 {
 		fmt.Fprintf(&b, ", %s retried", Number(s.Retried))
 	}
-	if slow := s.Slowest; slow.Slot != "" && slow.Waiting > 0 {
-		fmt.Fprintf(&b, "; slowest host: %s with %s waiting", slow.Slot, Number(int64(slow.Waiting)))
-		if slow.For > 0 {
-			fmt.Fprintf(&b, ", the next in %s", Duration(slow.For))
+	if busy := s.Busiest; busy.Slot != "" && busy.Waiting > 0 {
+		fmt.Fprintf(&b, "; busiest host: %s with %s waiting", busy.Slot, Number(int64(busy.Waiting)))
+		if busy.For > 0 {
+			fmt.Fprintf(&b, ", the next in %s", Duration(busy.For))
 		}
-		if slow.Why != "" {
-			fmt.Fprintf(&b, ", held back by %s", slow.Why)
+		if busy.Why != "" {
+			fmt.Fprintf(&b, ", held back by %s", busy.Why)
 		}
+	}
+	if s.Slowest.Slot != "" {
+		fmt.Fprintf(&b, "; slowest host: %v", s.Slowest)
 	}
 	n := s.numbers()
 	n["pages_per_minute"], n["items_per_minute"] = perMinute(s.Pages-p.last.Pages, since), perMinute(s.Items-p.last.Items, since)
