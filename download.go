@@ -127,6 +127,9 @@ func (f *fetcher) download(x *exchange) error {
 	err = j.run(f.watch, StageDownload, func() error { return f.askDownloader(x, started) })
 	if err != guard.ErrGivenUp && x.file == nil {
 		j.loan.End()
+		if f.report.events.RequestEnded != nil {
+			j.took = f.stop.now().Sub(started)
+		}
 	}
 	return err
 }

@@ -17,9 +17,9 @@ import (
 // RequestStarted is not called for a response without a download, from a middleware or from the engine's own
 // robots.txt.
 //
-// SlowCallback and Abandoned, and Error and RequestSettled of a request whose callback was given up, are called with a
-// copy of the request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is called last: Run
-// waits up to a second for calls that abandoned callbacks have begun, and makes none after it.
+// SlowCallback and Abandoned, and Error, RequestSettled and RequestEnded of a request whose callback was given up, are
+// called with a copy of the request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is
+// called last: Run waits up to a second for calls that abandoned callbacks have begun, and makes none after it.
 type Events struct {
 	Started func(spider SpiderInterface)
 	Paused  func()
@@ -31,12 +31,16 @@ type Events struct {
 	RequestStarted  func(r *Request) // the download is about to start
 	// the response has arrived, before ProcessResponse
 	Downloaded     func(r *Request, resp *Response)
-	RequestRetried func(r *Request, after time.Duration, why error)  // the request has failed and is queued again
-	RequestSettled func(r *Request, outcome Outcome, reason string)  // the request has ended; called exactly once
-	ItemScraped    func(item *ItemMeta)                              // the item has passed all pipelines
-	ItemDropped    func(err *HandleError)                            // a pipeline has returned DropItem
-	Error          func(err *HandleError)                            // a failure, before the ErrorHandlers are called
-	SlowCallback   func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
+	RequestRetried func(r *Request, after time.Duration, why error) // the request has failed and is queued again
+	RequestSettled func(r *Request, outcome Outcome, reason string) // the request has ended; called exactly once
+	// a request that was accepted, or that Fetch has sent, has ended; called exactly once, after RequestSettled. It is not
+	// called for duplicates and for requests that are refused when they are sent: so it needs no Request for each link,
+	// as RequestSettled does
+	RequestEnded func(end RequestEnd)
+	ItemScraped  func(item *ItemMeta)                              // the item has passed all pipelines
+	ItemDropped  func(err *HandleError)                            // a pipeline has returned DropItem
+	Error        func(err *HandleError)                            // a failure, before the ErrorHandlers are called
+	SlowCallback func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
 	// a callback did not return in time and is no longer waited for: its request fails, unless the crawl gives up
 	Abandoned func(stage Stage, r *Request)
 	// no request of a slot starts for more than a minute; once for each block
@@ -53,6 +57,7 @@ func (e Events) and(more Events) Events {
 		Downloaded:      guard.BothOfTwo(e.Downloaded, more.Downloaded),
 		RequestRetried:  guard.BothOfThree(e.RequestRetried, more.RequestRetried),
 		RequestSettled:  guard.BothOfThree(e.RequestSettled, more.RequestSettled),
+		RequestEnded:    guard.Both(e.RequestEnded, more.RequestEnded),
 		ItemScraped:     guard.Both(e.ItemScraped, more.ItemScraped),
 		ItemDropped:     guard.Both(e.ItemDropped, more.ItemDropped), Error: guard.Both(e.Error, more.Error),
 		SlowCallback: guard.BothOfThree(e.SlowCallback, more.SlowCallback),

@@ -228,7 +228,7 @@ func (f *fetcher) turn(j *job) (done func(), err error) {
 func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
 	resp := j.ctx.Response()
 	p.settler.noteInline(j, outcome, reason)
-	if !p.endInline(j, j.ctx.Request, resp, outcome, reason) && resp != nil && resp.isSpooled() {
+	if !p.endInline(j, j.ctx.Request, resp, outcome, reason, j.call.GivenUp()) && resp != nil && resp.isSpooled() {
 		resp.closeSpool()
 	}
 }
@@ -236,12 +236,12 @@ func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
 func (p *pages) dropInline(j *job) {
-	p.endInline(j, p.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned")
+	p.endInline(j, p.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned", true)
 }
 
 // endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request
 // was given up before.
-func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
+func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string, givenUp bool) bool {
 	if !p.inline.End(j.root(), j) {
 		return false
 	}
@@ -251,6 +251,12 @@ func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, r
 		p.report.countForJob(j, func(c *jobCounts) { c.read++ })
 	}
 	p.report.settledAs(r, p.report.inDetail(r, resp), outcome, reason)
+	if p.report.events.RequestEnded != nil {
+		j.mu.Lock()
+		status := int(j.status)
+		j.mu.Unlock()
+		p.report.requestEnded(p.report.endOf(j, r, outcome, reason, status, givenUp))
+	}
 	p.ledger.Settle(uint8(outcome), reason)
 	return true
 }

@@ -37,6 +37,7 @@ type job struct {
 	copy       *Response
 	loan       *loan.Loan        // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
+	took       time.Duration     // of the download, if RequestEnded is to be told
 	downloader *downloaderModule // that answered
 	theirs     *asking           // the Context that a downloader of the user gets; nil: to be made
 

@@ -69,6 +69,7 @@ type ended struct {
 	died    *HandleError
 	notes   *settlementNotes // as in the job; nil: none
 	flown   bool
+	end     *RequestEnd       // for RequestEnded; nil: nobody wants to know
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
 	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
 	counts  *jobCounts
@@ -128,6 +129,7 @@ func (s *settler) endOf(j *job) ended {
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
 		e.told, e.fields = s.report.inDetail(e.request, j.ctx.Response()), j.fields.Load()
 	}
+	e.end = s.report.endOf(j, e.request, e.Outcome, e.Reason, e.Status, e.givenUp)
 	return e
 }
 
@@ -235,6 +237,7 @@ func (s *settler) settled(e *ended) {
 		s.report.failed(e.died)
 	}
 	s.report.settledAs(e.request, e.told, e.Outcome, e.Reason)
+	s.report.requestEnded(e.end)
 	s.release(e)
 	s.ledger.Settle(uint8(e.Outcome), e.Reason)
 }

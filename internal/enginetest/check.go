@@ -91,6 +91,9 @@ func abandonedStart(err *tegenaria.AbandonedError) bool {
 // checkSettled checks that what was sent has its one end. What code sends after it was given up has none: complete says that there is
 // no such code.
 func (c *Crawl) checkSettled(s tegenaria.Stats, complete, finished bool) {
+	if len(s.Abandoned) == 0 || finished { // else what was left behind may be in the middle of it
+		c.checkEnded(s, finished)
+	}
 	if c.p.plain {
 		return
 	}
@@ -117,6 +120,30 @@ func (c *Crawl) checkSettled(s tegenaria.Stats, complete, finished bool) {
 		if s.Outcomes[o] != n {
 			c.violation("%d events settled as %s, the count is %d", n, o, s.Outcomes[o])
 		}
+	}
+}
+
+// checkEnded checks that each accepted request has the one event RequestEnded, and no other request has one.
+func (c *Crawl) checkEnded(s tegenaria.Stats, finished bool) {
+	for o, n := range s.Outcomes {
+		got := c.ended.outcomes[o]
+		switch o {
+		case tegenaria.Fetched, tegenaria.Redirected, tegenaria.Robots: // nothing ends so when it is sent
+			if got != n {
+				c.violation("%d events RequestEnded with %s, the count is %d", got, o, n)
+			}
+		case tegenaria.Duplicate:
+			if got > 0 {
+				c.violation("%d events RequestEnded of duplicates", got)
+			}
+		default:
+			if got > n {
+				c.violation("%d events RequestEnded with %s, the count is %d", got, o, n)
+			}
+		}
+	}
+	if finished && !c.p.plain && c.ended.ofQueue != c.accepted {
+		c.violation("%d events RequestEnded of %d accepted requests", c.ended.ofQueue, c.accepted)
 	}
 }
 

@@ -56,6 +56,8 @@ type Crawl struct {
 	outcomes   map[tegenaria.Outcome]int64
 	told       harnessTold
 	requestOf  int // events RequestSettled
+	accepted   int // events RequestAccepted
+	ended      harnessEnds
 	items      map[int]int
 	itemsOf    int
 	scraped    int64
@@ -228,6 +230,7 @@ func (c *Crawl) frozen() *Crawl {
 		p: c.p, model: c.model, engine: c.engine, whole: c, last: c.last, refused: c.refused, stopping: c.stopping,
 		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected), forked: maps.Clone(c.forked),
 		settled: maps.Clone(c.settled), outcomes: maps.Clone(c.outcomes), requestOf: c.requestOf,
+		accepted: c.accepted, ended: harnessEnds{c.ended.ofQueue, maps.Clone(c.ended.outcomes)},
 		items: maps.Clone(c.items), scraped: c.scraped, closed: c.closed, told: harnessTold{started: c.told.started, cut: c.told.cut, givenUp: maps.Clone(c.told.givenUp)},
 	}
 	f.commit.staged = maps.Clone(c.commit.staged)

@@ -62,6 +62,32 @@ func (c *Crawl) inTime(event string) {
 	}
 }
 
+// harnessEnds counts events RequestEnded.
+type harnessEnds struct {
+	ofQueue  int // without those of Fetch
+	outcomes map[tegenaria.Outcome]int64
+}
+
+func (c *Crawl) requestEnded(end tegenaria.RequestEnd) {
+	if end.Request != nil {
+		c.once("RequestEnded", harnessAttemptOf(end.Request))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !end.Inline {
+		c.ended.ofQueue++
+	}
+	if c.ended.outcomes == nil {
+		c.ended.outcomes = make(map[tegenaria.Outcome]int64)
+	}
+	c.ended.outcomes[end.Outcome]++
+	began := !end.Started.IsZero()
+	if end.Inline != (end.Key == tegenaria.Key{}) || end.Took < 0 || !began && end.Took > 0 ||
+		began && end.Started.Add(end.Took).After(time.Now()) {
+		c.violationLocked("RequestEnded was told %+v", end)
+	}
+}
+
 // events record what happens for the witness; some panic.
 func (c *Crawl) events() tegenaria.Events {
 	events := tegenaria.Events{
@@ -104,6 +130,7 @@ func (c *Crawl) events() tegenaria.Events {
 			c.touch()
 		},
 	}
+	events.RequestEnded = c.requestEnded
 	if c.p.plain {
 		return events
 	}
@@ -134,6 +161,9 @@ func (c *Crawl) events() tegenaria.Events {
 		}
 	}
 	events.RequestAccepted = func(r *tegenaria.Request) {
+		c.mu.Lock()
+		c.accepted++
+		c.mu.Unlock()
 		c.once("RequestAccepted", harnessAttempt{serial: harnessSerial(r), url: r.Url, redirects: len(r.Redirects)})
 		c.touch()
 	}
