@@ -88,9 +88,9 @@ func (r *remote) overview(ctx context.Context) (string, error) {
 		report.Count(s.ItemScraped, "item"), run.Rates.Items, report.Count(s.ErrorCount, "failure"), report.Bytes(s.Bytes))
 	fmt.Fprintf(&b, "%s waiting, %d for a time, %d in flight of %d downloads\n\n", report.Count(s.Pending, "request"), s.Delayed, s.InFlight, run.Concurrency)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "HOST\tWAITING\tIN FLIGHT\tDELAY\t")
+	fmt.Fprintln(table, "HOST\tWAITING\tIN FLIGHT\tLATENCY\tDELAY\t")
 	for _, h := range hosts {
-		fmt.Fprintf(table, "%s\t%d\t%d of %d\t%s\t%s\n", h.Name, h.Pending, h.InFlight, h.PerSlot, h.Delay, h.DelayCause)
+		fmt.Fprintf(table, "%s\t%d\t%d of %d\t%s\t%s\t%s\n", h.Name, h.Pending, h.InFlight, h.PerSlot, h.Latency, h.Delay, h.DelayCause)
 	}
 	table.Flush()
 	if len(changes) > 0 {
