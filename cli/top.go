@@ -83,7 +83,11 @@ func (r *remote) overview(ctx context.Context) (string, error) {
 	}
 	s := &run.Stats
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, for %s\n", run.Spider, run.Status, s.Elapsed.Round(time.Second))
+	fmt.Fprintf(&b, "%s: %s, for %s", run.Spider, run.Status, s.Elapsed.Round(time.Second))
+	if words := run.End.InWords(); words != "" {
+		fmt.Fprintf(&b, ", %s", words)
+	}
+	b.WriteString("\n")
 	fmt.Fprintf(&b, "%s (%.1f/s), %s (%.1f/s), %s, %s\n", report.Count(s.Responses, "page"), run.Rates.Pages,
 		report.Count(s.ItemScraped, "item"), run.Rates.Items, report.Count(s.ErrorCount, "failure"), report.Bytes(s.Bytes))
 	fmt.Fprintf(&b, "%s waiting, %d for a time, %d in flight of %d downloads\n\n", report.Count(s.Pending, "request"), s.Delayed, s.InFlight, run.Concurrency)

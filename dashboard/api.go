@@ -24,8 +24,9 @@ const (
 // Run is the answer of GET /api/v1/run.
 type Run struct {
 	tegenaria.Summary
-	Concurrency int   `json:"concurrency"` // downloads that may run at once
-	Rates       Rates `json:"rates"`
+	Concurrency int      `json:"concurrency"` // downloads that may run at once
+	Rates       Rates    `json:"rates"`
+	End         Estimate `json:"end"`
 }
 
 // Rates are means of the last ten seconds, or of the whole run if it is younger.

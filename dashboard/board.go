@@ -110,7 +110,8 @@ func (b *Board) sample() {
 	s := b.engine.Stats()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.samples.add(sample{at: s.Elapsed, pages: s.Responses, items: s.ItemScraped, errors: s.ErrorCount, bytes: s.Bytes})
+	b.samples.add(sample{at: s.Elapsed, pages: s.Responses, items: s.ItemScraped, errors: s.ErrorCount, bytes: s.Bytes,
+		settled: s.Settled, open: s.Pending + s.Delayed + s.InFlight})
 }
 
 // over ends the sampling.
@@ -131,7 +132,7 @@ func (b *Board) run() Run {
 	if b.isRunning() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		r.Rates = b.samples.rates(10 * time.Second)
+		r.Rates, r.End = b.samples.rates(10*time.Second), b.samples.estimate()
 	}
 	return r
 }

@@ -13,6 +13,7 @@ const kept = 3600
 type sample struct {
 	at                          time.Duration // since the run began
 	pages, items, errors, bytes int64
+	settled, open               int64 // requests that have ended, and those that have not
 }
 
 // samples are the last ones of a run, in a ring.
@@ -52,6 +53,50 @@ func (s *samples) rates(period time.Duration) Rates {
 		Errors: float64(newest.errors-before.errors) / seconds, Bytes: float64(newest.bytes-before.bytes) / seconds,
 	}
 }
+
+// Estimate is how long the crawl is likely to go on.
+type Estimate struct {
+	Least string `json:"least,omitempty"` // if no further requests are found; "" if that is not known
+	Most  string `json:"most,omitempty"`  // if they are found as quickly as in the last minute; "" if it then has no end
+}
+
+// InWords says it, "" if nothing is known.
+func (e Estimate) InWords() string {
+	switch {
+	case e.Least == "":
+		return ""
+	case e.Most == "":
+		return "at least " + e.Least + " more"
+	case e.Least == e.Most:
+		return "about " + e.Least + " more"
+	}
+	return e.Least + " to " + e.Most + " more"
+}
+
+const (
+	estimatePeriod  = time.Minute
+	leastToEstimate = 5 // samples
+)
+
+// estimate returns how long the crawl is likely to go on, by what has ended in the last minute.
+func (s *samples) estimate() (e Estimate) {
+	if len(s.ring) < leastToEstimate {
+		return e
+	}
+	newest, before := s.back(0), s.back(int(estimatePeriod/time.Second))
+	took := newest.at - before.at
+	lasts := func(ended int64) string {
+		if ended <= 0 || took <= 0 {
+			return ""
+		}
+		left := min(float64(newest.open)/float64(ended)*float64(took), float64(maxEstimate))
+		return time.Duration(left).Round(time.Second).String()
+	}
+	return Estimate{Least: lasts(newest.settled - before.settled), Most: lasts(before.open - newest.open)}
+}
+
+// maxEstimate is what longer times count as.
+const maxEstimate = 10 * 365 * 24 * time.Hour
 
 // Curve is the pages a second of the last hour at most, as a drawing of curveWidth by curveHeight.
 type Curve struct {

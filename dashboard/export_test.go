@@ -1,0 +1,18 @@
+package dashboard
+
+import "time"
+
+// Counts are what is sampled for an [Estimate].
+type Counts struct {
+	At            time.Duration
+	Settled, Open int64
+}
+
+// EstimateOf is the estimate after these samples, one a second.
+func EstimateOf(all []Counts) Estimate {
+	var s samples
+	for _, c := range all {
+		s.add(sample{at: c.At, settled: c.Settled, open: c.Open})
+	}
+	return s.estimate()
+}
