@@ -189,7 +189,7 @@ func wantedClass(at int, how string) string {
 
 // However a request reaches its server, an answer that ends too soon is the same failure and is asked for again: at
 // each byte of status line, header, chunk header and trailer, by FIN and by RST. It fails when explain does not ask the
-// connection whether it has ended (tracer.cut), or when plainConn.receive does not.
+// connection whether it has ended (tracer.cut), or when transportConn.receive does not.
 func TestCutHeaderIsRetried(t *testing.T) {
 	ours, theirs := certified()
 	plain := newCutServer(t, nil, cutAnswer)

@@ -46,8 +46,8 @@ type Transport struct {
 	closed bool
 	idle   map[string]hostConns // those that wait, by host and port
 	count  int                  // of them
-	oldest *plainConn
-	newest *plainConn
+	oldest *transportConn
+	newest *transportConn
 	reaper *time.Timer // nil until the first one waits
 }
 
@@ -62,8 +62,8 @@ type Tracer interface {
 
 // hostConns are the connections that wait for requests to one host and port.
 type hostConns struct {
-	top   *plainConn // the last that came to wait
-	count int        // with those below
+	top   *transportConn // the last that came to wait
+	count int            // with those below
 }
 
 // mostAtOnce is about how many bytes a request may have: a connection takes that many even if its other end does not
@@ -146,7 +146,7 @@ func causeOr(ctx context.Context, err error) error {
 // CloseIdle closes the connections that wait.
 func (t *Transport) CloseIdle() {
 	t.mu.Lock()
-	over := t.cut(func(*plainConn) bool { return true })
+	over := t.cut(func(*transportConn) bool { return true })
 	t.mu.Unlock()
 	closeAll(over)
 }
@@ -160,7 +160,7 @@ func (t *Transport) Close() {
 }
 
 // connect makes a connection to the host and port of a URL.
-func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error) {
+func (t *Transport) connect(ctx context.Context, u *url.URL) (*transportConn, error) {
 	host := u.Hostname()
 	var err error
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -182,11 +182,11 @@ func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error)
 		conn.Close()
 		return nil, errSpokeUnasked
 	}
-	return &plainConn{Conn: conn, transport: t, host: u.Host, once: said == heardNobody}, nil
+	return &transportConn{Conn: conn, transport: t, host: u.Host, once: said == heardNobody}, nil
 }
 
 // take returns a connection that waits for the next request to a host, nil if there is none.
-func (t *Transport) take(host string) *plainConn {
+func (t *Transport) take(host string) *transportConn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.idle[host].top
@@ -197,8 +197,8 @@ func (t *Transport) take(host string) *plainConn {
 }
 
 // keep lets a connection wait for the next request.
-func (t *Transport) keep(c *plainConn) {
-	var over *plainConn
+func (t *Transport) keep(c *transportConn) {
+	var over *transportConn
 	t.mu.Lock()
 	switch {
 	case t.closed, t.idle[c.host].count >= t.MaxIdlePerHost, t.MaxIdle < 1:
@@ -217,7 +217,7 @@ func (t *Transport) keep(c *plainConn) {
 }
 
 // add adds a connection to those that wait. The caller holds mu.
-func (t *Transport) add(c *plainConn) {
+func (t *Transport) add(c *transportConn) {
 	if t.idle == nil {
 		t.idle = make(map[string]hostConns)
 	}
@@ -243,7 +243,7 @@ func (t *Transport) add(c *plainConn) {
 }
 
 // remove takes a connection out of those that wait. The caller holds mu.
-func (t *Transport) remove(c *plainConn) {
+func (t *Transport) remove(c *transportConn) {
 	host := t.idle[c.host]
 	if host.count--; c.above == nil {
 		host.top = c.below
@@ -275,7 +275,7 @@ func (t *Transport) remove(c *plainConn) {
 }
 
 // cut takes those out that have waited longest, as long as over says so. The caller holds mu.
-func (t *Transport) cut(over func(*plainConn) bool) (cut []*plainConn) {
+func (t *Transport) cut(over func(*transportConn) bool) (cut []*transportConn) {
 	for t.oldest != nil && over(t.oldest) {
 		cut = append(cut, t.oldest)
 		t.remove(t.oldest)
@@ -287,7 +287,7 @@ func (t *Transport) cut(over func(*plainConn) bool) (cut []*plainConn) {
 func (t *Transport) reap() {
 	now := time.Now()
 	t.mu.Lock()
-	over := t.cut(func(c *plainConn) bool { return now.Sub(c.since) >= t.IdleTimeout })
+	over := t.cut(func(c *transportConn) bool { return now.Sub(c.since) >= t.IdleTimeout })
 	if t.oldest != nil {
 		t.reaper.Reset(t.oldest.since.Add(t.IdleTimeout).Sub(now))
 	}
@@ -295,7 +295,7 @@ func (t *Transport) reap() {
 	closeAll(over)
 }
 
-func closeAll(conns []*plainConn) {
+func closeAll(conns []*transportConn) {
 	for _, c := range conns {
 		c.Close()
 	}

@@ -44,7 +44,7 @@ func (c *pipeConn) Close() error {
 
 // modelConn is what the model knows of a connection.
 type modelConn struct {
-	*plainConn
+	*transportConn
 	pipe   *pipeConn
 	since  time.Time
 	bad    bool // something was said, or it has ended
@@ -90,7 +90,7 @@ func (m *poolModel) keep(c *modelConn) {
 		}
 		m.waiting = append(m.waiting, c)
 	}
-	m.rt.keep(c.plainConn)
+	m.rt.keep(c.transportConn)
 }
 
 // take takes connections until one is good. Nothing is written to the others.
@@ -101,7 +101,7 @@ func (m *poolModel) take(host string) *modelConn {
 			continue
 		}
 		m.waiting = slices.Delete(m.waiting, i, i+1)
-		if got := m.rt.take(host); got != c.plainConn {
+		if got := m.rt.take(host); got != c.transportConn {
 			m.t.Errorf("take gives %p", got)
 		}
 		if !c.bad {
@@ -126,10 +126,10 @@ func (m *poolModel) check(after string) {
 	rt := m.rt
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	c, before := rt.oldest, (*plainConn)(nil)
-	tops, hosts := make(map[string]*plainConn), 0
+	c, before := rt.oldest, (*transportConn)(nil)
+	tops, hosts := make(map[string]*transportConn), 0
 	for i, want := range m.waiting {
-		if c != want.plainConn || c.older != before || c.below != tops[c.host] || c.below != nil && c.below.above != c {
+		if c != want.transportConn || c.older != before || c.below != tops[c.host] || c.below != nil && c.below.above != c {
 			m.t.Fatalf("after %s: the %dth that waits is wrong", after, i)
 		}
 		if tops[c.host] == nil {
@@ -172,7 +172,7 @@ func TestTransportPool(t *testing.T) {
 				case op < 6:
 					host := hosts[rnd.IntN(len(hosts))]
 					pipe := newPipeConn(t)
-					c := &modelConn{plainConn: &plainConn{Conn: pipe, transport: m.rt, host: host}, pipe: pipe}
+					c := &modelConn{transportConn: &transportConn{Conn: pipe, transport: m.rt, host: host}, pipe: pipe}
 					m.all = append(m.all, c)
 					m.keep(c)
 					what = "keep a new one for " + host
@@ -214,7 +214,7 @@ func TestTransportPool(t *testing.T) {
 			m.check("Close")
 			for _, c := range free {
 				c.closed = true
-				m.rt.keep(c.plainConn)
+				m.rt.keep(c.transportConn)
 			}
 			m.check("keep after Close")
 		})

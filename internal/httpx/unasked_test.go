@@ -25,7 +25,7 @@ func respond(body string) string {
 }
 
 // A server sends a second answer in the instant between the choice of a connection and the request. The request is sent
-// over another connection instead. It fails if plainConn.Write does not listen first.
+// over another connection instead. It fails if transportConn.Write does not listen first.
 func TestUnaskedBeforeTheRequestIsWritten(t *testing.T) {
 	speak, spoken := make(chan struct{}), make(chan struct{})
 	server := httpx.NewServer(t, func(p *httpx.Peer) {
@@ -55,7 +55,7 @@ func TestUnaskedBeforeTheRequestIsWritten(t *testing.T) {
 }
 
 // A server gives two answers to each request, in one piece or in two, the second before the next request is made: it is
-// nobody's answer. This fails if plainConn.Write does not listen to the connection and, over TLS, to TLS; and with net/http if Conn
+// nobody's answer. This fails if transportConn.Write does not listen to the connection and, over TLS, to TLS; and with net/http if Conn
 // gives it what comes behind a response.
 func TestSecondAnswersAreDropped(t *testing.T) {
 	seed := deep.Seed()

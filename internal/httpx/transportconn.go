@@ -20,8 +20,8 @@ var ErrHeaderTooLarge = errors.New("httpx: the header of the response is too lar
 
 var errSpokeUnasked = badFraming("the server spoke before it was asked")
 
-// plainConn is a connection of a [Transport].
-type plainConn struct {
+// transportConn is a connection of a [Transport].
+type transportConn struct {
 	net.Conn
 	transport *Transport
 	host      string // that it leads to, as in the URLs
@@ -37,8 +37,8 @@ type plainConn struct {
 
 	// While it waits; guarded by the transport's mu.
 	since        time.Time
-	above, below *plainConn // that came to wait after and before it, for the same host
-	older, newer *plainConn // of any host
+	above, below *transportConn // that came to wait after and before it, for the same host
+	older, newer *transportConn // of any host
 }
 
 // plainReaders lends the buffers of connections in use.
@@ -46,7 +46,7 @@ var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 // abort closes the connection, which ends its Read and its Write. The server is not told by TLS: what it answered would be
 // taken for the end of a body that its connection ends.
-func (c *plainConn) abort() {
+func (c *transportConn) abort() {
 	if secured, ok := c.Conn.(*tls.Conn); ok {
 		secured.NetConn().Close()
 		return
@@ -55,11 +55,11 @@ func (c *plainConn) abort() {
 }
 
 // NetConn returns the connection below.
-func (c *plainConn) NetConn() net.Conn { return c.Conn }
+func (c *transportConn) NetConn() net.Conn { return c.Conn }
 
 // do sends a request and reads the header of its response. With an error the connection is of no use any more.
-func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
-	b := &plainBody{conn: c, ctx: ctx, stop: context.AfterFunc(ctx, c.abort)}
+func (c *transportConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
+	b := &responseBody{conn: c, ctx: ctx, stop: context.AfterFunc(ctx, c.abort)}
 	tracer.GotConn(c, c.reused)
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
@@ -89,7 +89,7 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 
 // Write writes a request in one piece. If the connection has served a request before, Write looks first whether its end,
 // or bytes that would be taken for the response, have come. If so, nothing is written, and the error is [io.EOF].
-func (c *plainConn) Write(p []byte) (int, error) {
+func (c *transportConn) Write(p []byte) (int, error) {
 	if c.reused && listen(c.Conn) != heardNothing {
 		return 0, io.EOF
 	}
@@ -97,7 +97,7 @@ func (c *plainConn) Write(p []byte) (int, error) {
 }
 
 // receive reads the header of a response, and those of interim ones before it (RFC 9110 §15.2).
-func (c *plainConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) (*http.Response, error) {
+func (c *transportConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) (*http.Response, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *plainConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) 
 }
 
 // Read reads what belongs to the response.
-func (c *plainConn) Read(p []byte) (n int, err error) {
+func (c *transportConn) Read(p []byte) (n int, err error) {
 	if c.over != nil {
 		return 0, c.over
 	}
@@ -152,9 +152,9 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 	return taken, c.over
 }
 
-// plainBody is the body of a response.
-type plainBody struct {
-	conn *plainConn
+// responseBody is the body of a response.
+type responseBody struct {
+	conn *transportConn
 	ctx  context.Context // of the request
 	stop func() bool     // its end does not abort the connection any more; false: it does already
 	body io.Reader       // as net/http reads it
@@ -173,7 +173,7 @@ var (
 )
 
 // Read reads the body.
-func (b *plainBody) Read(p []byte) (int, error) {
+func (b *responseBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	if err := b.unreadable(); err != nil {
 		b.mu.Unlock()
@@ -203,7 +203,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 }
 
 // unreadable returns the reason why nothing can be read, nil if there is none. Called with mu held.
-func (b *plainBody) unreadable() error {
+func (b *responseBody) unreadable() error {
 	switch {
 	case b.closed:
 		return errBodyClosed
@@ -214,7 +214,7 @@ func (b *plainBody) unreadable() error {
 }
 
 // Close ends the body, and a Read that waits. If it was not read to its end the connection ends with it.
-func (b *plainBody) Close() error {
+func (b *responseBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -231,7 +231,7 @@ func (b *plainBody) Close() error {
 }
 
 // end gives the connection back, or closes it.
-func (b *plainBody) end(whole bool) {
+func (b *responseBody) end(whole bool) {
 	c, buffered := b.conn, b.in.Buffered()
 	b.in.Reset(nil)
 	plainReaders.Put(b.in)
