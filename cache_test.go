@@ -486,6 +486,47 @@ func TestSharedCache(t *testing.T) {
 	})
 }
 
+// A request that is added for a slot of another program is handed on, and that program fetches it, or finds that it is known.
+func TestAddToSharedJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		for _, url := range []string{"http://a.test/", "http://a.test/1", "http://b.test/1"} {
+			w.Page(url, enginetest.Page())
+		}
+		second := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		first := &sharedCache{CacheInterface: tegenaria.NewMemoryCache(), other: second}
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(first))
+		first.joined = func() {
+			first.run.Start()
+			for _, add := range []struct {
+				url  string
+				want bool
+			}{{"http://b.test/1", true}, {"http://b.test/1", true}, {"http://a.test/1", true}, {"http://a.test/1", false}} {
+				if added, err := e.Add(t.Context(), tegenaria.NewRequest(add.url, tegenaria.GET, nil)); err != nil || added != add.want {
+					t.Errorf("%s: added %t, %v", add.url, added, err)
+				}
+			}
+			time.AfterFunc(time.Hour, func() { first.run.Finish(0) })
+		}
+		second.joined = func() { time.AfterFunc(time.Hour, func() { second.run.Finish(0) }) }
+		var running sync.WaitGroup
+		for _, one := range []struct {
+			engine *tegenaria.SpiderEngine
+			want   map[tegenaria.Outcome]int64
+		}{
+			{e, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Duplicate: 1}},
+			{enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(second)),
+				map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Duplicate: 1}},
+		} {
+			running.Go(func() { enginetest.WantOutcomes(t, enginetest.MustRun(t, one.engine), one.want) })
+		}
+		running.Wait()
+		if n := first.handedOn.Load(); n != 2 {
+			t.Errorf("%d requests were handed on, want 2", n)
+		}
+	})
+}
+
 // countedCache is a shared cache that says how its job is doing.
 type countedCache struct {
 	*sharedCache

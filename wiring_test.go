@@ -63,6 +63,9 @@ func TestWiringMistakes(t *testing.T) {
 			e.RegisterParser("c", nil)
 		}}, []string{"the empty name", `"a" and "b" are the same func`, `two parsers have the name "a"`, `parser "c" is nil`}},
 		{"committers", []tegenaria.EngineOption{tegenaria.EngineWithPipelines(&staging{}, &staging{})}, []string{`CommitKey "staging"`}},
+		{"a shared job that is to wait", []tegenaria.EngineOption{
+			tegenaria.EngineWithKeepAlive(), tegenaria.EngineWithCache(&sharedCache{CacheInterface: tegenaria.NewMemoryCache()}),
+		}, []string{"EngineWithKeepAlive is for a cache of one program", "remove the option"}},
 		{"across the kinds", []tegenaria.EngineOption{
 			tegenaria.EngineWithConcurrency(0), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: -1}), tegenaria.EngineWithSpiders(nil), tegenaria.EngineWithMiddlewares(nil),
 		}, []string{"EngineWithConcurrency is 0", "Limits.Pages is -1", "RegisterSpiders: argument 2 is nil", "RegisterDownloadMiddlewares: argument 1 is nil"}},
