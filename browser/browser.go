@@ -206,8 +206,8 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	switch {
 	case err == nil:
 		b.losses.made()
-	case isLoss(err) && b.losses.lost(asked.url, sent):
-		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium cannot be run, %d times in a row: %v; it may need more memory, or fewer Options.Tabs", mostLost, err))
+	case isLoss(err) && b.losses.lost(asked.url, err, sent):
+		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium is lost page after page: %v; it may need more memory, or fewer Options.Tabs", err))
 	}
 	return resp, err
 }

@@ -19,6 +19,7 @@ const (
 	idleTime     = 500 * time.Millisecond // without requests: then a page that has loaded is ready
 	removalTime  = 5 * time.Second        // for processes that are being killed to end, and to leave the profile alone
 	removalPause = 20 * time.Millisecond
+	crashTime    = time.Second // for the end of a page's process to be told after its navigation was broken off
 )
 
 // names are those of the program, in the order in which they are tried: first those without windows, which take half the CPU.

@@ -93,6 +93,7 @@ type LostError struct {
 	Reason string
 
 	greedy bool // the page took too much memory: no other page is to blame, nor the machine
+	killed bool // somebody else has killed the process of the page, or Chromium, as a kernel without memory does
 }
 
 // Error names page and reason.

@@ -11,3 +11,6 @@ func (b *Browser) SetMaxPages(n int) { b.maxPages = n }
 
 // Flags returns those with which Chromium is started, except for the proxy.
 func Flags() []chromedp.ExecAllocatorOption { return slices.Clone(flags) }
+
+// IsKilled reports whether somebody else has killed the process that made a page.
+func IsKilled(err error) bool { return isKilled(err) }

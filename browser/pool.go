@@ -3,6 +3,8 @@ package browser
 import (
 	"context"
 	"errors"
+	"os/exec"
+	"syscall"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -76,23 +78,44 @@ func (c *chromium) fail(reason string) {
 // lostError returns the error of a page that a lost Chromium was making.
 func (c *chromium) lostError(url string, err error) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reason != "" {
-		return &LostError{URL: url, Reason: c.reason}
+	reason := c.reason
+	c.mu.Unlock()
+	if reason != "" {
+		return &LostError{URL: url, Reason: reason}
 	}
-	if lost, ok := errors.AsType[*LostError](err); ok {
-		return lost
+	exit, killed := c.exit()
+	lost, ok := errors.AsType[*LostError](err)
+	switch {
+	case exit != nil:
+		lost = &LostError{URL: url, Reason: "its process has ended: " + exit.Error(), killed: killed}
+	case !ok:
+		lost = &LostError{URL: url, Reason: err.Error()}
 	}
-	return &LostError{URL: url, Reason: err.Error()}
+	return lost
 }
 
-// crashError returns the error of a page whose process has ended.
-func (c *chromium) crashError(url string) error {
+// exit returns how the process of a lost Chromium has ended, and whether somebody else has killed it; nil if that is not known.
+func (c *chromium) exit() (_ *exec.ExitError, killed bool) {
+	_, err := chromedp.CallBrowser(c.ctx, cdpbrowser.GetVersion, cdp.Empty{})
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if ok {
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		killed = ok && status.Signaled() && status.Signal() == syscall.SIGKILL ||
+			exit.ExitCode() == 128+int(syscall.SIGKILL) // as a script says that has started it
+	}
+	return exit, killed
+}
+
+// crashError returns the error of a page whose process has ended as Chromium says.
+func (c *chromium) crashError(url, status string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.greedy > 0 {
 		c.greedy--
 		return &LostError{URL: url, Reason: "it took more than half of Options.MaxMemory", greedy: true}
+	}
+	if status == "killed" {
+		return &LostError{URL: url, Reason: "the process of its tab was killed", killed: true}
 	}
 	return &LostError{URL: url, Reason: "the tab has crashed"}
 }

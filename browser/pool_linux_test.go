@@ -237,6 +237,7 @@ func TestSignals(t *testing.T) {
 					signal(t, pid, os.Kill)
 				}
 			},
+			"killed browser": func() { signal(t, mainProcess(t, dir), os.Kill) },
 		} {
 			mustBeRight(t, get, server.URL)
 			done := make(chan error, 1)
@@ -248,7 +249,8 @@ func TestSignals(t *testing.T) {
 			<-asked
 			harm()
 			err := <-done
-			if lost, ok := errors.AsType[*browser.LostError](err); !ok || lost.Reason == "" {
+			lost, ok := errors.AsType[*browser.LostError](err)
+			if !ok || lost.Reason == "" || browser.IsKilled(err) != strings.HasPrefix(name, "killed") {
 				t.Errorf("%s: %v", name, err)
 			}
 			t.Logf("%s: %v after %v", name, err, time.Since(begin))
@@ -385,7 +387,7 @@ func TestChromiumCannotBeRun(t *testing.T) {
 	e.RegisterSpiders(tegenaria.NewSpiderOf("s", func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { return nil }, seeds...))
 	err = e.Run(t.Context(), "s")
 	stopped, ok := errors.AsType[*tegenaria.StoppedError](err)
-	if !ok || !strings.HasPrefix(stopped.Reason, "Chromium cannot be run, 4 times in a row: browser: ") {
+	if !ok || !strings.HasPrefix(stopped.Reason, "Chromium is lost page after page: browser: ") {
 		t.Errorf("Run: %v", err)
 	}
 	if failed := e.Stats().Outcomes[tegenaria.Failed]; failed != 3 {
@@ -396,6 +398,13 @@ func TestChromiumCannotBeRun(t *testing.T) {
 // It fails if a machine on which the process of each page is killed, as a kernel without memory does, costs a durable crawl its pages, or if
 // the pages of the next run are not made.
 func TestPagesAreKilled(t *testing.T) {
+	for name, pages := range map[string]int{"many": 12, "one": 1} {
+		t.Run(name, func(t *testing.T) { killPages(t, pages) })
+	}
+}
+
+// killPages kills the process of each of so many pages until the crawl is closed, and begins it again.
+func killPages(t *testing.T, pages int) {
 	b := openBrowser(t, browser.Options{Tabs: 2})
 	dir := temporary(t)
 	var killing atomic.Bool
@@ -412,7 +421,6 @@ func TestPagesAreKilled(t *testing.T) {
 		io.WriteString(w, "<!doctype html><ul><li>right</ul>")
 	}))
 	t.Cleanup(server.Close)
-	const pages = 12
 	var seeds []*tegenaria.Request
 	for i := range pages {
 		seeds = append(seeds, tegenaria.NewRequest(fmt.Sprintf("%s/%d", server.URL, i), "", nil, tegenaria.RequestWithDownloader("browser")))
@@ -431,17 +439,17 @@ func TestPagesAreKilled(t *testing.T) {
 		defer cache.Close()
 		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithCache(cache),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
-		e.RegisterDownloadMiddlewares(middleware.NewRetry(middleware.RetryOptions{}))
+		e.RegisterDownloadMiddlewares(middleware.NewRetry(middleware.RetryOptions{Backoff: time.Millisecond}))
 		e.RegisterDownloader("browser", b)
 		e.RegisterSpiders(tegenaria.NewSpiderOf("s", parser, seeds...))
 		return e.Run(t.Context(), "s")
 	}
 	err := run()
-	if stopped, ok := errors.AsType[*tegenaria.StoppedError](err); !ok || !strings.HasPrefix(stopped.Reason, "Chromium cannot be run, 4 times in a row: browser: ") {
+	if stopped, ok := errors.AsType[*tegenaria.StoppedError](err); !ok || !strings.HasPrefix(stopped.Reason, "Chromium is lost page after page: browser: ") {
 		t.Errorf("the first run: %v", err)
 	}
 	killing.Store(false)
-	if err := run(); err != nil || made.Load() != pages {
+	if err := run(); err != nil || made.Load() != int64(pages) {
 		t.Errorf("the second run: %v, %d of %d pages", err, made.Load(), pages)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -16,9 +17,9 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
-	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"github.com/tegenaria/tegenaria"
@@ -149,8 +150,11 @@ func (t *tab) note(event any) {
 		delete(t.requests, event.RequestID)
 	case *page.EventFrameDetached:
 		t.replace(event.FrameID, "")
-	case *inspector.EventTargetCrashed:
-		t.deliver(&answer{err: t.chromium.crashError(t.asked.url)})
+	case *target.EventTargetCrashed:
+		if cdp.FrameID(event.TargetID) != t.whole { // of another tab
+			return
+		}
+		t.deliver(&answer{err: t.chromium.crashError(t.asked.url, event.Status)})
 	default:
 		return
 	}
@@ -471,7 +475,16 @@ func (t *tab) notNavigated(ctx *tegenaria.Context, work context.Context, reason 
 	if a := t.arrival(); a != nil && a.status >= http.StatusBadRequest {
 		return t.respond(ctx, work, a)
 	}
-	return nil, &NavigationError{t.asked.url, reason, t.visit.whyNot(t.asked.url)}
+	err := &NavigationError{t.asked.url, reason, t.visit.whyNot(t.asked.url)}
+	if err.Temporary() {
+		select {
+		case a := <-t.answers: // the end of the process, which is told afterwards
+			return t.respond(ctx, work, a)
+		case <-time.After(crashTime):
+		case <-work.Done():
+		}
+	}
+	return nil, err
 }
 
 // arrival returns the response with the document; nil if it has not come.
