@@ -56,6 +56,17 @@ func parsers() []mistake {
 			var found product
 			return p.Decode(&found)
 		}), "/broken.json"},
+		{"a required field that the page lacks", func(w *world) error {
+			type Book struct {
+				Title string `css:"h1.title" required:"true"`
+			}
+			var lacking error
+			err := crawl(handler(w.site, func(_ context.Context, page *tegenaria.Response, _ *tegenaria.Output[any]) error {
+				lacking = page.Unmarshal(new(Book))
+				return lacking
+			}))
+			return errors.Join(err, lacking)
+		}, `css "h1.title"`},
 		{"a wrong CSS selector", parser("/", func(p page, o out) error { return o.Item(p.CSS("h1[").Text()) }), "h1["},
 		{"a wrong pseudo-element", parser("/", func(p page, o out) error { return o.Item(p.CSS("h1::txt").Get()) }), "::txt"},
 		{"a wrong XPath", parser("/", func(p page, o out) error { return o.Item(p.XPath("//h1[").Text()) }), "//h1["},

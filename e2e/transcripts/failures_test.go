@@ -15,12 +15,19 @@ import (
 var onePage = tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 1})
 
 func run(log tegenaria.EngineOption, spider tegenaria.SpiderInterface, opts ...tegenaria.EngineOption) error {
-	opts = append([]tegenaria.EngineOption{log, onePage, tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithEmptyOK()}, opts...)
+	opts = append([]tegenaria.EngineOption{log, onePage, tegenaria.EngineWithSpiders(spider)}, opts...)
 	return tegenaria.NewSpiderEngine(opts...).Run(context.Background(), "books")
 }
 
 func books(urls ...string) tegenaria.SpiderInterface {
 	return tegenaria.NewSpider("books", tegenaria.Handle(parse), urls...)
+}
+
+// stocked is an item of which no page has the ISBN or the stock.
+type stocked struct {
+	Title string `css:"h1"`
+	ISBN  string `css:".isbn"`
+	Stock int    `css:".stock" default:"0"`
 }
 
 // firstTitle is what a user has written who forgot that a page may have no links.
@@ -53,6 +60,22 @@ func TestFailures(t *testing.T) {
 	handles := func(parser tegenaria.Parser) func(string) tegenaria.SpiderInterface {
 		return func(url string) tegenaria.SpiderInterface { return tegenaria.NewSpider("books", parser, url) }
 	}
+	oneParser := []tegenaria.EngineOption{tegenaria.EngineWithSchedulerNum(1)} // so that the page that the log names is the first one
+	misspelt := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
+		for _, title := range page.CSS("div.prodcut").Texts() {
+			if err := out.Item(book{title}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	stock := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[stocked]) error {
+		var b stocked
+		if err := page.Unmarshal(&b); err != nil {
+			return err
+		}
+		return out.Item(b)
+	})
 	for _, f := range []struct {
 		name, url string
 		spider    func(url string) tegenaria.SpiderInterface
@@ -102,6 +125,12 @@ func TestFailures(t *testing.T) {
 			}
 			return nil
 		}))},
+		{name: "no items on two pages", spider: func(string) tegenaria.SpiderInterface {
+			return tegenaria.NewSpider("books", misspelt, w.shop, w.shop+"/2")
+		}, opts: oneParser},
+		{name: "fields filled on no item", spider: func(string) tegenaria.SpiderInterface {
+			return tegenaria.NewSpider("books", stock, w.shop+"/books/1", w.shop+"/books/2")
+		}, opts: oneParser},
 		{name: "bad link", url: w.shop, spider: handles(tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[book]) error {
 			return out.Follow("http://shop.example:99999/")
 		}))},
