@@ -31,47 +31,70 @@ func scoped(o middleware.ScopeOptions) tegenaria.EngineOption {
 	return tegenaria.EngineWithMiddlewares(m)
 }
 
-// A run that got no page says so: which requests ended how, and what to do.
+// A run that got no page says so: which request ended how, and what to do. The sentences are in the golden files of e2e/mistakes.
 func TestNothingError(t *testing.T) {
 	ignore := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})
 	forbid := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.Text("User-agent: *\nDisallow: /"))
 	ok := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
-	tests := []struct {
-		name  string
-		world *enginetest.World
-		urls  []string
-		opts  []tegenaria.EngineOption
-		want  []string // in the error; nil: none
+	broken := enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken))
+	for _, tt := range []struct {
+		name    string
+		world   *enginetest.World
+		url     string
+		opts    []tegenaria.EngineOption
+		outcome tegenaria.Outcome
+		reason  string
+		remedy  string // in that of the error; "": not compared
+		err     bool   // there is one
 	}{
-		{"no URLs", ok, nil, nil, []string{`spider "test" got no page: it sent no request`, "StartRequest"}},
-		{"bad URL", ok, []string{"a.test/x"}, nil, []string{"a.test/x: ", `write "https://a.test/x"`}},
-		{"another scheme", ok, []string{"ftp://a.test/"}, nil, []string{"ftp://a.test/", "http or https"}},
-		{"off site", ok, []string{"http://b.test/"}, []tegenaria.EngineOption{ignore, tegenaria.EngineWithAllowedDomains("a.test")},
-			[]string{"http://b.test/: filtered (offsite): name its host in EngineWithAllowedDomains (or ScopeOptions.Domains)"}},
-		{"a denied host", ok, []string{"http://b.test/"}, []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{DenyDomains: []string{"b.test"}})},
-			[]string{"http://b.test/: filtered (denied): take its host out of ScopeOptions.DenyDomains"}},
-		{"a path of the scope", ok, []string{"http://b.test/x"}, []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{Paths: []string{"/y"}})},
-			[]string{"http://b.test/x: filtered (path): change ScopeOptions.Paths or DenyPaths"}},
-		{"robots.txt", forbid, []string{"http://a.test/x"}, nil, []string{"http://a.test/x: robots (forbidden): robots.txt of the site forbids it"}},
-		{"404", ok, []string{"http://a.test/gone"}, []tegenaria.EngineOption{ignore}, []string{"http://a.test/gone: status 404", "does not exist"}},
-		{"unreachable", enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken)), []string{"http://a.test/"}, []tegenaria.EngineOption{ignore},
-			[]string{"http://a.test/: ", errBroken.Error()}},
-		{"a page", ok, []string{"http://a.test/", "http://b.test/"}, []tegenaria.EngineOption{ignore}, nil},
-		{"empty is all right", ok, nil, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, nil},
-		{"a limit", ok, []string{"http://a.test/gone"}, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK(), ignore}, nil},
-	}
-	for _, tt := range tests {
+		{"bad URL", ok, "a.test/x", nil, tegenaria.Filtered, "url", "", true},
+		{"another scheme", ok, "ftp://a.test/", nil, tegenaria.Filtered, "scheme", "", true},
+		{"off site", ok, "http://b.test/", []tegenaria.EngineOption{ignore, tegenaria.EngineWithAllowedDomains("a.test")}, tegenaria.Filtered, "offsite", "", false},
+		{"a denied host", ok, "http://b.test/", []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{DenyDomains: []string{"b.test"}})},
+			tegenaria.Filtered, "denied", "ScopeOptions.DenyDomains", false},
+		{"a path of the scope", ok, "http://b.test/x", []tegenaria.EngineOption{ignore, scoped(middleware.ScopeOptions{Paths: []string{"/y"}})},
+			tegenaria.Filtered, "path", "ScopeOptions.Paths or DenyPaths", false},
+		{"robots.txt", forbid, "http://a.test/x", nil, tegenaria.Robots, "forbidden", "", false},
+		{"404", ok, "http://a.test/gone", []tegenaria.EngineOption{ignore}, tegenaria.Failed, "status", "", true},
+		{"unreachable", broken, "http://a.test/", []tegenaria.EngineOption{ignore}, tegenaria.Failed, "download", "", true},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				err := runQuietly(tt.world, tegenaria.NewSpider("test", enginetest.Nothing, tt.urls...), tt.opts...)
+				err := runQuietly(tt.world, tegenaria.NewSpider("test", enginetest.Nothing, tt.url), tt.opts...)
 				var nothing *tegenaria.NothingError
-				if errors.As(err, &nothing) != (tt.want != nil) || err != nil && tt.want == nil {
+				if !errors.As(err, &nothing) || nothing.Spider != "test" || nothing.Unparsed != 0 || len(nothing.Seeds) != 1 {
 					t.Fatalf("Run returned %v", err)
 				}
-				for _, want := range tt.want {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("%q is not in %q", want, err)
-					}
+				seed := nothing.Seeds[0]
+				if seed.URL != tt.url || seed.Outcome != tt.outcome || seed.Reason != tt.reason || (seed.Err != nil) != tt.err || !strings.Contains(seed.Remedy, tt.remedy) {
+					t.Errorf("%+v, want %v, %s, %s", seed, tt.outcome, tt.reason, tt.remedy)
+				}
+			})
+		})
+	}
+}
+
+// A run without a request returns a NothingError; one with a page, or with EngineWithEmptyOK, returns none.
+func TestNothingErrorOrNone(t *testing.T) {
+	ok := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	for _, tt := range []struct {
+		name string
+		urls []string
+		opts []tegenaria.EngineOption
+		want bool
+	}{
+		{"no URLs", nil, nil, true},
+		{"a page", []string{"http://a.test/", "http://b.test/"}, nil, false},
+		{"empty is all right", nil, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, false},
+		{"a failure is all right", []string{"http://a.test/gone"}, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := append(tt.opts, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+				err := runQuietly(ok, tegenaria.NewSpider("test", enginetest.Nothing, tt.urls...), opts...)
+				var nothing *tegenaria.NothingError
+				if errors.As(err, &nothing) != tt.want || !tt.want && err != nil || tt.want && len(nothing.Seeds) != 0 {
+					t.Errorf("Run returned %v", err)
 				}
 			})
 		})
