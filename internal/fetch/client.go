@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -64,8 +65,9 @@ type Config struct {
 // Client makes HTTP exchanges. It follows no redirects, and keeps one set of connections for itself and one for each
 // proxy. It may be used concurrently. Make one with [New], and close it.
 type Client struct {
-	config Config
-	routes *routes
+	config   Config
+	routes   *routes
+	decoders httpx.Decoders
 }
 
 // New returns a client.

@@ -44,7 +44,7 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 	if b.to == toBeginning {
 		limits.Decoded++ // one more than is kept: to be longer than the beginning is no failure
 	}
-	b.decoder, err = httpx.NewReader(codings, b.content, limits)
+	b.decoder, err = b.of.client.decoders.NewReader(codings, b.content, limits)
 	var unknown *httpx.UnknownCodingError
 	switch {
 	case errors.As(err, &unknown):

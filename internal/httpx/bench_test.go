@@ -39,10 +39,11 @@ func BenchmarkPage(b *testing.B) {
 		}
 		drain(b, &z)
 	})
+	var decoders httpx.Decoders
 	for _, c := range []coder{gzipBest, zlibBest, flateBest, brotliBest, zstdPlain} {
 		coded := c.encode(data)
 		run("ours/"+c.name, func(b *testing.B) {
-			r, err := httpx.NewReader([]string{c.coding}, bodyOf(coded), httpx.Limits{Decoded: 32 << 20})
+			r, err := decoders.NewReader([]string{c.coding}, bodyOf(coded), httpx.Limits{Decoded: 32 << 20})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -29,12 +29,17 @@ const (
 //
 // The error is an [*UnknownCodingError] if one of them is none of ours (then the body can be used as it
 // came), or a [*TooManyCodingsError]. NewReader reads nothing.
-func NewReader(encoding []string, body io.Reader, limits Limits) (*Reader, error) {
+func (d *Decoders) NewReader(encoding []string, body io.Reader, limits Limits) (*Reader, error) {
 	codings, err := parse(encoding)
 	if err != nil {
 		return nil, err
 	}
-	return newReader(codings, body, limits), nil
+	return d.newReader(codings, body, limits), nil
+}
+
+// NewReader is [Decoders.NewReader] without others to share zstd decoders with.
+func NewReader(encoding []string, body io.Reader, limits Limits) (*Reader, error) {
+	return new(Decoders).NewReader(encoding, body, limits)
 }
 
 // parse lists the codings in the order in which they were put on.
@@ -78,7 +83,7 @@ func known(name string) (string, bool) {
 	return "", false
 }
 
-func newDecoder(coding string) decoder {
+func (d *Decoders) newDecoder(coding string) decoder {
 	switch coding {
 	case codingGzip:
 		return new(gzipDecoder)
@@ -87,7 +92,7 @@ func newDecoder(coding string) decoder {
 	case codingBrotli:
 		return new(brotliDecoder)
 	case codingZstd:
-		return new(zstdDecoder)
+		return &zstdDecoder{pool: &d.zstds}
 	}
 	return new(identity)
 }

@@ -13,7 +13,12 @@ import (
 )
 
 // What decoders hold is large and takes long to make, so it is lent. None of it reaches the user.
-var gzips, zlibs, flates, brotlis, zstds sync.Pool
+var gzips, zlibs, flates, brotlis sync.Pool
+
+// Decoders makes readers of bodies that use one another's zstd decoders again. They are lent among the readers of one
+// Decoders only: a zstd decoder has a channel, and one that was made in a bubble of testing/synctest is fatal in another
+// bubble. The zero value is ready. Its methods may be called concurrently; it must not be copied.
+type Decoders struct{ zstds sync.Pool }
 
 // keepable is the number of decoded bytes, and the window, up to which a decoder is lent again: the
 // others hold windows of up to 16 MiB.

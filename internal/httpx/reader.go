@@ -45,7 +45,7 @@ type Reader struct {
 	closed bool
 }
 
-func newReader(codings []string, body io.Reader, limits Limits) *Reader {
+func (d *Decoders) newReader(codings []string, body io.Reader, limits Limits) *Reader {
 	if limits.Decoded <= 0 {
 		limits.Decoded = math.MaxInt64 - 1
 	}
@@ -61,7 +61,7 @@ func newReader(codings []string, body io.Reader, limits Limits) *Reader {
 	in := newInput(body, &TooLargeError{Limit: limits.Decoded}, limits.coded())
 	r := &Reader{body: in, stages: make([]*stage, 0, len(codings))}
 	for i := len(codings) - 1; i >= 0; i-- {
-		s := &stage{coding: codings[i], in: in, dec: newDecoder(codings[i]), limits: limits, most: limits.coded(), wire: &r.body.source.n}
+		s := &stage{coding: codings[i], in: in, dec: d.newDecoder(codings[i]), limits: limits, most: limits.coded(), wire: &r.body.source.n}
 		if i == 0 {
 			s.most = limits.Decoded
 		} else {

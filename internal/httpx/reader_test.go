@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
@@ -231,4 +234,33 @@ func TestClosed(t *testing.T) {
 		}
 	}
 	wants(t, "gzip", bytes.NewReader(gzipBest.encode(data)), data)
+}
+
+// Bodies in zstd can be read in one bubble of testing/synctest after another. It fails if Decoders share a decoder.
+func TestZstdInBubbles(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	coded := encoder.EncodeAll([]byte("a page"), nil)
+	read := func(t *testing.T, decoders *httpx.Decoders) {
+		r, err := decoders.NewReader([]string{"zstd"}, bytes.NewReader(coded), httpx.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || string(got) != "a page" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			var decoders httpx.Decoders
+			read(t, &decoders)
+			read(t, &decoders) // with the decoder of the first
+		})
+	}
 }

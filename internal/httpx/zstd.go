@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -16,6 +17,7 @@ var errBlock = errors.New("a block of a frame ends too early")
 // zstdDecoder joins the frames of a zstd body and skips skippable ones (RFC 8878 §3.1). What does not
 // start as a frame ends the body.
 type zstdDecoder struct {
+	pool   *sync.Pool // of *zstd.Decoder
 	z      *zstd.Decoder
 	frames zstdFrames
 	open   bool // a frame
@@ -24,7 +26,7 @@ type zstdDecoder struct {
 
 func (d *zstdDecoder) begin(in *input, window func(int64) error) {
 	d.frames.in, d.frames.ask = in, window
-	if d.z, _ = zstds.Get().(*zstd.Decoder); d.z == nil {
+	if d.z, _ = d.pool.Get().(*zstd.Decoder); d.z == nil {
 		d.z, d.err = zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(1), // no goroutines
 			zstd.WithDecoderLowmem(true),
@@ -68,7 +70,7 @@ func (d *zstdDecoder) end(clean bool, _ int64) {
 	switch {
 	case d.z == nil:
 	case clean && d.frames.window <= keepable && d.z.Reset(nil) == nil:
-		zstds.Put(d.z)
+		d.pool.Put(d.z)
 	default:
 		d.z.Close()
 	}

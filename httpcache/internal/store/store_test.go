@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -476,5 +477,21 @@ func TestManyUsers(t *testing.T) {
 	before := s.Stats()
 	if after := s.Recount(); before != after {
 		t.Errorf("%+v, counted %+v", before, after)
+	}
+}
+
+// Stores can be used in one bubble of testing/synctest after another, for small and for large bodies.
+func TestBubbles(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir(), store.Options{})
+			for name, body := range map[string][]byte{"small": textOf(1, 2000), "large": textOf(1, 3<<20)} {
+				key := keyOf("http://a.test/" + name)
+				commit(t, s, page(t, s, key, body))
+				if !bytes.Equal(bodyOf(t, s, key), body) {
+					t.Errorf("the %s body is another one", name)
+				}
+			}
+		})
 	}
 }

@@ -26,20 +26,22 @@ const (
 	bodyHead = 1 + 8 // with the checksum of the body as it was written
 )
 
-var (
-	zstdEncoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
-	zstdDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(largeBody), zstd.WithDecoderConcurrency(0))
-)
+// zstdDecoder decodes the bodies in the index. Its channel is made with the package, which any bubble of testing/synctest may use.
+var zstdDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(largeBody), zstd.WithDecoderConcurrency(0))
 
 // fileWindow is how far back the coding of a file refers.
 const fileWindow = 1 << 20
 
-// coders code the files of large bodies. They are a store's own: a coder that was made in one bubble of testing/synctest cannot be used in
+// coders code bodies. They are a store's own: a coder that was made, or first used, in one bubble of testing/synctest cannot be used in
 // another one.
-type coders struct{ encoders, decoders sync.Pool }
+type coders struct {
+	small              *zstd.Encoder // of the bodies in the index
+	encoders, decoders sync.Pool     // of the files of large bodies
+}
 
 func newCoders() *coders {
 	c := &coders{}
+	c.small, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
 	c.encoders.New = func() any {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(fileWindow))
 		return e
@@ -148,7 +150,7 @@ func (w *Writer) Finish(e *Entry, drop ...uint64) (*Pending, error) {
 	w.hash.Sum(e.Digest[:0])
 	p := &Pending{s: w.s, entry: e, drop: drop}
 	if w.file == nil {
-		p.body = packBody(w.buffer)
+		p.body = w.s.coders.packBody(w.buffer)
 		p.stored = int64(len(p.body))
 		w.buffer = nil
 		return p, nil
@@ -203,11 +205,11 @@ func (p *Pending) Discard() {
 }
 
 // packBody makes the row of a body.
-func packBody(body []byte) []byte {
+func (c *coders) packBody(body []byte) []byte {
 	row := make([]byte, bodyHead, bodyHead+len(body)/3+64)
 	binary.LittleEndian.PutUint64(row[1:], xxhash.Sum64(body))
 	row[0] = packedZstd
-	row = zstdEncoder.EncodeAll(body, row)
+	row = c.small.EncodeAll(body, row)
 	if len(row) >= bodyHead+len(body) {
 		row[0] = packedRaw
 		row = append(row[:bodyHead], body...)
