@@ -73,16 +73,7 @@ func (c *call) cacheList() *cobra.Command {
 }
 
 func (c *call) listPages(cache *httpcache.Cache, prefix string, asJSON bool) error {
-	rows := []string{"STATUS\tBYTES\tAGE\tMETHOD\tURL"}
-	flush := func() error {
-		err := table(c.out, func(w io.Writer) {
-			for _, row := range rows {
-				fmt.Fprintln(w, row)
-			}
-		})
-		rows = rows[:0]
-		return err
-	}
+	rows := rowWriter{to: c.out, rows: []string{"STATUS\tBYTES\tAGE\tMETHOD\tURL"}}
 	for page := range cache.Pages(prefix) {
 		line := cachedPage{urlx.Redact(page.URL), page.Method, page.Status, page.Length, page.Received}
 		if asJSON {
@@ -92,17 +83,14 @@ func (c *call) listPages(cache *httpcache.Cache, prefix string, asJSON bool) err
 			continue
 		}
 		age := max(time.Since(page.Received), 0).Round(time.Second)
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%s", line.Status, line.Bytes, age, cell(line.Method), cell(line.URL)))
-		if len(rows) >= tableRows {
-			if err := flush(); err != nil {
-				return err
-			}
+		if err := rows.add(fmt.Sprintf("%d\t%d\t%s\t%s\t%s", line.Status, line.Bytes, age, cell(line.Method), cell(line.URL))); err != nil {
+			return err
 		}
 	}
-	if asJSON || len(rows) == 0 {
+	if asJSON {
 		return nil
 	}
-	return flush()
+	return rows.flush()
 }
 
 // storedURL is a URL as pages are stored by: without the fragment.

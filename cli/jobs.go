@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,21 +128,9 @@ func (l *jobLine) row() string {
 
 const jobColumns = "NUMBER\tSTATE\tSTATUS\tDEPTH\tTIME\tMETHOD\tURL"
 
-// tableRows is how many lines of a table are lined up together: more do not lie in memory.
-const tableRows = 1000
-
 // writeJob writes requests as a table or as lines of JSON.
 func (c *call) writeJob(infos iter.Seq2[disk.Info, error], f *jobFilter, asJSON bool) error {
-	rows := []string{jobColumns}
-	flush := func() error {
-		err := table(c.out, func(w io.Writer) {
-			for _, row := range rows {
-				fmt.Fprintln(w, row)
-			}
-		})
-		rows = rows[:0]
-		return err
-	}
+	rows := rowWriter{to: c.out, rows: []string{jobColumns}}
 	for info, err := range infos {
 		if err != nil {
 			return err
@@ -162,21 +148,14 @@ func (c *call) writeJob(infos iter.Seq2[disk.Info, error], f *jobFilter, asJSON 
 			}
 			continue
 		}
-		if rows = append(rows, l.row()); len(rows) >= tableRows {
-			if err := flush(); err != nil {
-				return err
-			}
+		if err := rows.add(l.row()); err != nil {
+			return err
 		}
 	}
-	if asJSON || len(rows) == 0 {
+	if asJSON {
 		return nil
 	}
-	return flush()
-}
-
-// cell is a text in a cell of a table: it must not begin another one.
-func cell(text string) string {
-	return strings.NewReplacer("\t", `\t`, "\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	return rows.flush()
 }
 
 func (c *call) jobList(name, short, long string, ended bool,

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -128,22 +127,6 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 	}
 	_, err := io.WriteString(w, printable(text.String()))
 	return err
-}
-
-// table writes lines of cells, which end in tabs, as columns. Control characters in them are shown.
-func table(w io.Writer, write func(w io.Writer)) error {
-	var text strings.Builder
-	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	write(columns)
-	if err := columns.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(printable(text.String())) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (c *call) versionCommand() *cobra.Command {
