@@ -1,9 +1,7 @@
 package dashboard
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,12 +91,9 @@ type Refusal struct {
 	Error string `json:"error"`
 }
 
-// routes makes the routes of the API.
+// routes makes the routes of the API, and of the forms of the pages.
 func (b *Board) routes(mux *http.ServeMux) {
 	view := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, b.access.require(viewer, h)) }
-	control := func(pattern string, h func(r *http.Request) (string, error)) {
-		mux.HandleFunc(pattern, b.access.require(controller, b.changes(h)))
-	}
 	view("GET /api/v1/run", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.run()) })
 	view("GET /api/v1/hosts", b.listHosts)
 	view("GET /api/v1/failures", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.failures.list()) })
@@ -107,34 +102,11 @@ func (b *Board) routes(mux *http.ServeMux) {
 	if b.options.Metrics != nil {
 		view("GET /metrics", b.options.Metrics.ServeHTTP)
 	}
-	control("POST /api/v1/pause", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
-	control("POST /api/v1/resume", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
-	mux.HandleFunc("POST /api/v1/stop", b.access.require(controller, b.stop))
 	mux.HandleFunc("GET /api/v1/view-token", b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, Done{Done: b.ViewToken()})
 	}))
 	mux.HandleFunc("POST /api/v1/requests", b.access.require(controller, b.add))
-	control("PATCH /api/v1/settings", b.changeSettings)
-	control("PATCH /api/v1/hosts/{name}", b.changeHost)
-	control("DELETE /api/v1/hosts/{name}", func(r *http.Request) (string, error) { return b.resetHost(r.PathValue("name")) })
-}
-
-// changes makes the handler of what changes the crawl. change says what was done, which is logged too.
-func (b *Board) changes(change func(r *http.Request) (done string, err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-		done, err := change(r)
-		if err != nil {
-			status := http.StatusConflict
-			if malformed := (*malformedError)(nil); errors.As(err, &malformed) {
-				status = http.StatusBadRequest
-			}
-			refuse(w, status, err.Error())
-			return
-		}
-		b.changed(done)
-		answer(w, http.StatusOK, Done{Done: done})
-	}
+	b.controlRoutes(mux)
 }
 
 // malformedError is about a request that says nothing that could be done.
@@ -145,23 +117,6 @@ func (e *malformedError) Error() string { return e.err.Error() }
 func (e *malformedError) Unwrap() error { return e.err }
 
 func malformed(format string, args ...any) error { return &malformedError{fmt.Errorf(format, args...)} }
-
-// stop answers before it stops the crawl.
-func (b *Board) stop(w http.ResponseWriter, r *http.Request) {
-	if !b.isRunning() {
-		refuse(w, http.StatusConflict, "no crawl is running")
-		return
-	}
-	b.changed("stopped")
-	answer(w, http.StatusOK, Done{Done: "stopping: downloads that have begun come to their end"})
-	b.stopAfter(w)
-}
-
-// stopAfter stops the crawl after what was answered: it may take a while, and it ends the server.
-func (b *Board) stopAfter(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).Flush() // a reader that has gone has its answer
-	_ = b.engine.Stop(b.life)                 // Run says how it ended
-}
 
 // add adds requests to the crawl, one after the other.
 func (b *Board) add(w http.ResponseWriter, r *http.Request) {
@@ -192,59 +147,6 @@ func (b *Board) add(w http.ResponseWriter, r *http.Request) {
 		b.changed(fmt.Sprintf("%d requests were added", n))
 	}
 	answer(w, http.StatusOK, list)
-}
-
-func (b *Board) changeSettings(r *http.Request) (string, error) {
-	var change SettingsChange
-	if err := read(r, &change); err != nil {
-		return "", err
-	}
-	if change.Concurrency == nil {
-		return "", malformed("nothing is to be changed: give a concurrency")
-	}
-	return b.setConcurrency(*change.Concurrency)
-}
-
-func (b *Board) setConcurrency(n int) (done string, err error) {
-	return fmt.Sprintf("%d downloads may run at once", n), b.engine.SetConcurrency(n)
-}
-
-func (b *Board) changeHost(r *http.Request) (string, error) {
-	var change HostChange
-	if err := read(r, &change); err != nil {
-		return "", err
-	}
-	return b.setHost(r.PathValue("name"), change)
-}
-
-// setHost changes some values of a host.
-func (b *Board) setHost(name string, change HostChange) (done string, err error) {
-	policy, _ := b.engine.SlotPolicy(name)
-	before := policy
-	if change.Delay != nil {
-		if policy.Delay, err = time.ParseDuration(*change.Delay); err != nil {
-			return "", malformed("the delay %q is no duration: write it as 500ms, 2s or 1m30s", *change.Delay)
-		}
-	}
-	policy.Jitter = *cmp.Or(change.Jitter, &policy.Jitter)
-	policy.PerSlot = *cmp.Or(change.PerSlot, &policy.PerSlot)
-	policy.MaxPages = *cmp.Or(change.MaxPages, &policy.MaxPages)
-	if policy == before {
-		return "", malformed("nothing is to be changed: give another delay, jitter, per_slot or max_pages")
-	}
-	return fmt.Sprintf("%s: delay %s, jitter %g, %d downloads at once, %s", name, policy.Delay, policy.Jitter, policy.PerSlot, pageBudget(policy.MaxPages)),
-		b.engine.SetSlot(name, policy)
-}
-
-func (b *Board) resetHost(name string) (done string, err error) {
-	return fmt.Sprintf("%s has the delay and limits of the settings again", name), b.engine.ResetSlot(name)
-}
-
-func pageBudget(n int) string {
-	if n == 0 {
-		return "any number of pages"
-	}
-	return fmt.Sprintf("%d pages", n)
 }
 
 // listHosts answers with the busiest hosts, or with the one that is named.

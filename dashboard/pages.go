@@ -3,8 +3,6 @@ package dashboard
 import (
 	"bytes"
 	"embed"
-	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -67,64 +65,6 @@ func (b *Board) pages(mux *http.ServeMux) {
 	for _, file := range []string{"style.css", "script.js"} { // there is nothing secret in them
 		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, "assets/"+file) })
 	}
-	form := func(pattern, back, to string, change func(r *http.Request) (string, error)) {
-		mux.HandleFunc(pattern, b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-			done, err := change(r)
-			if err != nil {
-				b.show(w, r, back, http.StatusConflict, err.Error())
-				return
-			}
-			b.changed(done)
-			http.Redirect(w, r, to, http.StatusSeeOther) // so that reloading the page sends nothing again
-		}))
-	}
-	form("POST /pause", "overview", "/", func(*http.Request) (string, error) { return "paused", b.engine.Pause() })
-	form("POST /resume", "overview", "/", func(*http.Request) (string, error) { return "resumed", b.engine.Resume() })
-	form("POST /concurrency", "overview", "/", func(r *http.Request) (string, error) {
-		n, err := strconv.Atoi(r.PostFormValue("concurrency"))
-		if err != nil {
-			return "", errors.New("the number of downloads at once is no number")
-		}
-		return b.setConcurrency(n)
-	})
-	form("POST /hosts", "hosts", "/hosts", func(r *http.Request) (string, error) {
-		name, field, value := r.PostFormValue("host"), r.PostFormValue("field"), strings.TrimSpace(r.PostFormValue("value"))
-		if field == "reset" {
-			return b.resetHost(name)
-		}
-		change, err := changeOf(field, value)
-		if err != nil {
-			return "", err
-		}
-		return b.setHost(name, change)
-	})
-	mux.HandleFunc("POST /stop", b.access.require(controller, func(w http.ResponseWriter, r *http.Request) {
-		if !b.isRunning() {
-			b.show(w, r, "overview", http.StatusConflict, "no crawl is running")
-			return
-		}
-		b.changed("stopped")
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		b.stopAfter(w)
-	}))
-}
-
-// changeOf reads one field of a form.
-func changeOf(field, value string) (c HostChange, err error) {
-	switch field {
-	case "delay":
-		c.Delay = &value
-	case "per_slot":
-		var n int
-		if n, err = strconv.Atoi(value); err != nil {
-			return c, errors.New("the number of downloads at once is no number")
-		}
-		c.PerSlot = &n
-	default:
-		return c, fmt.Errorf("a host has no value %q", field)
-	}
-	return c, nil
 }
 
 // page is what a page is made of.
