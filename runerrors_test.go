@@ -66,7 +66,8 @@ func TestNothingError(t *testing.T) {
 					t.Fatalf("Run returned %v", err)
 				}
 				seed := nothing.Seeds[0]
-				if seed.URL != tt.url || seed.Outcome != tt.outcome || seed.Reason != tt.reason || (seed.Err != nil) != tt.err || !strings.Contains(seed.Remedy, tt.remedy) {
+				if seed.URL != tt.url || seed.Outcome != tt.outcome || seed.Reason != tt.reason ||
+					(seed.Err != nil) != tt.err || !strings.Contains(seed.Remedy, tt.remedy) {
 					t.Errorf("%+v, want %v, %s, %s", seed, tt.outcome, tt.reason, tt.remedy)
 				}
 			})
