@@ -29,6 +29,8 @@ type acceptor struct {
 	settler  *settler
 	report   *reporter
 	stop     *stop
+	work     *work
+	stores   bool // the cache may take its time
 	onError  onError
 
 	dupes    *duplicates
@@ -106,7 +108,13 @@ func (a *acceptor) leave(from emission) {
 // it calls told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run
 // ends, and their sender is not settled.
 func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]Verdict)) bool {
+	if a.stores {
+		a.work.accepting.Add(1)
+	}
 	verdicts, err := a.cache.Accept(a.stop.storing, s.records)
+	if a.stores {
+		a.work.accepting.Add(-1)
+	}
 	if err != nil {
 		a.ledger.Forget(int64(len(s.records)))
 		a.notTaken(from)

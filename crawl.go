@@ -66,6 +66,7 @@ type crawl struct {
 	flights    *flights
 	gates      *gates
 	robots     *robotsgate.Gate[*job]
+	work       work
 
 	// Stations, made when the cache has begun, in this order. Each knows those before it. What leads back is a func
 	// that a machine or an earlier station calls.
@@ -123,6 +124,7 @@ func (c *crawl) run(ctx context.Context) error {
 	}
 
 	c.fail1(c.runRequests())
+	c.frontier.EndPlaces()
 	c.start.begin(true) // unless it has begun
 	<-c.start.gone      // nothing new can come any more
 	c.items.close()
@@ -205,6 +207,7 @@ func (c *crawl) wireMachines() (err error) {
 	if cfg.keepAlive {
 		c.ledger.Enter() // until the crawl is to stop
 	}
+	c.work = work{parsers: int64(cfg.SchedulerNum), workers: int64(cfg.ItemConcurrency), ledger: c.ledger}
 	c.frontier = frontier.New(c.frontierConfig())
 	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{
@@ -264,9 +267,13 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	if c.shared != nil {
 		mayStart = c.shared.MayStart
 	}
+	between := frontier.PlaceEngine
+	if len(c.middlewares) > 0 {
+		between = frontier.PlaceMiddlewares
+	}
 	return frontier.Config[*job]{
-		MayStart: mayStart,
-		Source:   cacheSource{func() CacheInterface { return c.cache }, c.newJob}, Ledger: c.ledger, Rules: p.rules(),
+		MayStart: mayStart, AtWork: c.work.withoutRequests, Short: c.work.withoutMemory, Between: between,
+		Source: cacheSource{func() CacheInterface { return c.cache }, c.newJob}, Ledger: c.ledger, Rules: p.rules(),
 		Now:      c.stop.now,
 		Fetchers: c.cfg.Concurrency, Inline: 2 * int(c.cfg.SchedulerNum), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
@@ -318,7 +325,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		cache: c.cache, codec: c.codec, committers: c.committers, listeners: c.listeners, unreturned: c.unreturned, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
 		flights: c.flights,
 		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
-		durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
+		work: &c.work, durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
 		inMemory: memory && len(c.committers) == 0 && len(c.listeners) == 0,
 		batches: stage.NewBatcher[settling](settlePause,
 			func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
@@ -330,7 +337,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	c.acceptor = &acceptor{
 		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch,
 		entries:  c.entries,
-		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop,
+		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop, work: &c.work, stores: !memory,
 		dupes: dupes, hosts: identity.NewHostNames(),
 		scope: scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
 		onError: onError{
@@ -350,7 +357,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	c.items = &items{
 		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries,
 		settler: c.settler, abandoned: c.abandonment, failures: c.failures, report: c.report, stop: stop, buffer: c.buffer,
-		pipelines: c.pipelines, typeChecks: c.typeChecks,
+		pipelines: c.pipelines, typeChecks: c.typeChecks, feeds: c.pipelines.areFeeds(), work: &c.work,
 	}
 	c.fetcher = &fetcher{
 		gates: c.gates, cfg: &c.cfg, limits: limits, downloads: c.downloads, loopback: c.loopback, report: c.report,
@@ -363,8 +370,9 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		fetcher: c.fetcher, parsers: c.parsers,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		permits: frontier.NewParsePermits(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
-		inline:  frontier.NewInline[*job](c.ledger, maxNesting),
+		inline:  frontier.NewInline[*job](c.ledger, maxNesting), work: &c.work,
 	}
+	c.work.permits = c.pages.permits
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger,
 		watch: c.watch, settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop,

@@ -239,6 +239,7 @@ func answerOf(ctx *Context, failed error) (a frontier.Answer) {
 	a.Refused = resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusServiceUnavailable
 	if resp.transfer != nil {
 		a.Latency = max(time.Duration(resp.Delay*float64(time.Second))-resp.transfer.Body, 0)
+		a.Phases = phasesOf(resp.transfer)
 	}
 	if a.Refused {
 		a.After, _ = httpx.RetryAfter(fetch.FirstHeader(resp.Header, "Retry-After"), time.Now())

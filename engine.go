@@ -129,7 +129,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 	}
 	e.mu.Lock()
 	summary := c.summary(e.life.Status())
-	e.crawl, e.last = nil, &summary
+	e.crawl, e.last, e.lastPlaces = nil, &summary, c.places()
 	e.mu.Unlock()
 	e.errs.Close()
 	c.stop.ending.Gone()
@@ -421,10 +421,11 @@ func (e *SpiderEngine) SetConcurrency(n int) error {
 //
 // All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
 type SpiderEngine struct {
-	mu     sync.Mutex // guards the fields below
-	config config
-	crawl  *crawl   // that is on; nil: none
-	last   *Summary // of the newest run that has ended
+	mu         sync.Mutex // guards the fields below
+	config     config
+	crawl      *crawl   // that is on; nil: none
+	last       *Summary // of the newest run that has ended
+	lastPlaces Places   // of it
 
 	errs       report.Subscriptions // of ErrorChan
 	life       lifecycle.Machine

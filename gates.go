@@ -35,7 +35,10 @@ func (g *gates) egressOf(j *job) slots.Gate {
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
 	defer cancel()
-	if addr, ok := g.client.client.FirstAddr(ctx, r.Url); ok {
+	wait := g.frontier.Waits(j, frontier.PlaceLookup)
+	addr, ok := g.client.client.FirstAddr(ctx, r.Url)
+	wait.Done()
+	if ok {
 		return slots.Gate{Name: "PerIP of " + addr.String(), Limit: p.PerIP, Stays: true}
 	}
 	return slots.Gate{} // the download will report the error

@@ -107,6 +107,9 @@ func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 			return r.Body, err
 		}
 	}
+	if j != nil {
+		asked.Progress = progress{j.claim.Progress()}
+	}
 	if ctx.internal() != nil {
 		asked.Beginning = internalBody
 	}

@@ -39,6 +39,8 @@ type items struct {
 
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
+	feeds      []bool // by pipeline: it is a FeedCounter
+	work       *work
 	typeChecks []*typecheck.Check
 	nils       atomic.Int64 // items without a value
 	sent       atomic.Bool  // there was an item
@@ -130,6 +132,8 @@ func (s *items) put(j *job, t *itemTask) error {
 	}
 	s.watch.Pause(&j.call)
 	defer s.watch.Resume(&j.call)
+	s.work.puts.Add(1)
+	defer s.work.puts.Add(-1)
 	return s.buffer.Put(j.ctx, t)
 }
 
@@ -188,11 +192,15 @@ var errItemGone = errors.New("the item's pipelines were given up")
 func (s *items) process(t *itemTask) error {
 	var errs []error
 	item := t.meta
-	for _, p := range s.pipelines {
+	for i, p := range s.pipelines {
 		if t.call.GivenUp() { // a Committer must not stage an item that was discarded
 			break
 		}
 		err := guard.Protect(func() error {
+			if s.feeds[i] {
+				s.work.inFeeds.Add(1)
+				defer s.work.inFeeds.Add(-1)
+			}
 			switch p := p.(type) {
 			case livedPipeline:
 				return p.processItem(&t.call.Life, item)

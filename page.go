@@ -30,6 +30,7 @@ type pages struct {
 	bounds  page.Bounds // of what is made of a page
 	queries *page.Queries
 	permits *frontier.ParsePermits
+	work    *work
 	inline  *frontier.Inline[*job] // those that wait for a call of Fetch
 }
 
@@ -87,7 +88,7 @@ func (p *pages) fetch(v *visit) error {
 	case err == errInLine || err == guard.ErrGivenUp:
 		return err
 	case err == nil && j.undecided():
-		if p.reserve(j) != nil || p.permits.Acquire(p.stop.work, &j.permit) != nil {
+		if p.reserve(j) != nil || p.permit(j) != nil {
 			return errDecided // the crawl gives up: the job goes back to the cache
 		}
 		return nil
@@ -113,7 +114,24 @@ func (p *pages) reserve(j *job) error {
 	if n == 0 {
 		return nil
 	}
-	return p.fetcher.bodies.Grow(p.stop.work, &j.hold, n)
+	if p.fetcher.bodies.TryGrow(&j.hold, n) {
+		return nil
+	}
+	wait := p.frontier.Waits(j, frontier.PlaceMemory)
+	err := p.fetcher.bodies.Grow(p.stop.work, &j.hold, n)
+	wait.DoneAs(p.work.withoutMemory())
+	return err
+}
+
+// permit waits for a permit to parse. The error is that of a crawl that gives up.
+func (p *pages) permit(j *job) error {
+	if p.permits.TryAcquire(&j.permit) {
+		return nil
+	}
+	wait := p.frontier.Waits(j, p.work.withoutPermits())
+	err := p.permits.Acquire(p.stop.work, &j.permit)
+	wait.DoneAs(p.work.withoutPermits())
+	return err
 }
 
 // runParser lets the request's parser read the response. What it sends is received until it returns; then the job

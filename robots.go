@@ -46,7 +46,10 @@ func (f *fetcher) obeyRobots(j *job) error {
 		case robotsgate.Later:
 			return f.later(j, look.At)
 		case robotsgate.Ask:
-			if err := f.askRobots(j); err != nil {
+			wait := f.frontier.Waits(j, frontier.PlaceRobots)
+			err := f.askRobots(j)
+			wait.Done()
+			if err != nil {
 				return err
 			}
 			if j.copy == nil && f.frontier.IsDelayed(j) { // the download of robots.txt took the turn

@@ -35,6 +35,7 @@ type settler struct {
 	loopback   *fetch.Loopback
 	report     *reporter
 	stop       *stop
+	work       *work
 
 	durable  bool
 	stamped  bool             // each batch has its time
@@ -199,7 +200,14 @@ func (s *settler) settle(todo *settling) {
 	if s.durable {
 		s.describeSlots(&batch, list, slots)
 	}
+	if !s.inMemory {
+		s.work.settling.Store(settlesFeeds)
+		defer s.work.settling.Store(settlesNothing)
+	}
 	told, err := s.prepare(&batch, list, ids, discard)
+	if !s.inMemory {
+		s.work.settling.Store(settlesStore)
+	}
 	if err == nil {
 		s.flights.end(list)
 		s.count(list)

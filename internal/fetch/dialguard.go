@@ -39,12 +39,14 @@ func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
+	enter(ctx, StepLookup)
 	began := time.Now()
 	found, err := g.resolver.Resolve(ctx, host)
 	lookedUp := time.Now()
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
+	enter(ctx, StepConnect)
 	addrs := make([]netip.Addr, 0, len(found))
 	var refused error
 	for _, addr := range found {

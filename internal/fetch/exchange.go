@@ -50,7 +50,7 @@ func (x *exchange) begin(ctx context.Context) {
 	x.life, x.cancel = context.WithCancelCause(ctx)
 	l := &x.client.config.Limits
 	x.clock.start(x.r.URL, timeLimits{all: x.r.Timeout, firstByte: l.FirstByte, idle: l.Idle, rate: l.MinRate}, x.start, x.cancel)
-	x.trace.method, x.trace.clock = x.r.method(), &x.clock
+	x.trace.method, x.trace.clock, x.trace.progress = x.r.method(), &x.clock, x.r.Progress
 	x.body.of = x
 }
 
@@ -79,6 +79,7 @@ func (x *exchange) run() (*Answer, error) {
 // receive reads an answer whose header has come.
 func (x *exchange) receive(resp *http.Response) (*Answer, error) {
 	x.clock.answered()
+	x.trace.enter(StepBody)
 	x.body.from = resp.Body
 	if resp.StatusCode < http.StatusOK {
 		// A switch of protocols that was not asked for: the body is the bare connection, which knows no timeouts.

@@ -39,7 +39,28 @@ type Request struct {
 
 	Hold      *Hold // counts the body in memory; nil: it does not count
 	Unbounded bool  // the body counts, but does not wait until the budget has room
+
+	Progress Progress // is told how far the exchange is; nil: nobody wants to know
 }
+
+// Progress is told how far an exchange is. Its methods may be called concurrently, and must not wait.
+type Progress interface {
+	Enter(Step)
+	// WaitedForMemory follows a wait for the budget, during which the step was StepMemory.
+	WaitedForMemory(took time.Duration)
+}
+
+// Step is a part of an exchange.
+type Step uint8
+
+// The steps, in their order; a wait for memory lies in the body.
+const (
+	StepLookup  Step = iota
+	StepConnect      // with TLS
+	StepFirstByte
+	StepBody
+	StepMemory
+)
 
 // Writer takes the body of a response as it comes, in pieces.
 type Writer interface {

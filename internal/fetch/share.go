@@ -1,5 +1,7 @@
 package fetch
 
+import "time"
+
 // share is a body's part of the budget.
 type share struct {
 	reserved int64 // bytes of the hold that belong to the body
@@ -58,6 +60,11 @@ func (b *body) claim(n int64) error {
 	}
 	x.clock.pause()
 	defer x.clock.goOn()
+	if x.r.Progress != nil {
+		x.r.Progress.Enter(StepMemory)
+		began := time.Now()
+		defer func() { x.r.Progress.WaitedForMemory(time.Since(began)); x.r.Progress.Enter(StepBody) }()
+	}
 	return budget.Grow(x.life, hold, n)
 }
 

@@ -60,17 +60,31 @@ func (t *Transfer) Removed() http.Header {
 
 // tracer follows the connections of an exchange. net/http calls its methods in goroutines of its own.
 type tracer struct {
-	method  string
-	uploads bool // the request has a body
-	clock   *clock
-	dials   atomic.Int32
-	http2   atomic.Pointer[tls.Conn] // made for the exchange, and not taken by net/http yet; see connector.secureHTTP1
+	method   string
+	uploads  bool // the request has a body
+	clock    *clock
+	progress Progress // nil: nobody wants to know
+	dials    atomic.Int32
+	http2    atomic.Pointer[tls.Conn] // made for the exchange, and not taken by net/http yet; see connector.secureHTTP1
 
 	mu        sync.Mutex // guards the fields below
 	conn      net.Conn
 	reused    bool
 	got       time.Time // when the connection was there
 	firstByte time.Time
+}
+
+// enter tells the exchange that ctx belongs to, if there is one, how far it is.
+func enter(ctx context.Context, step Step) {
+	if t, ok := ctx.Value(tracerKey{}).(*tracer); ok {
+		t.enter(step)
+	}
+}
+
+func (t *tracer) enter(step Step) {
+	if t.progress != nil {
+		t.progress.Enter(step)
+	}
 }
 
 // mostConnections is how many connections are made for an exchange. net/http makes another one each time that a server
@@ -128,6 +142,7 @@ func (t *tracer) GotConn(conn net.Conn, reused bool) {
 	if watched, ok := conn.(*httpx.Conn); ok {
 		watched.Expect(t.method)
 	}
+	t.enter(StepFirstByte)
 	if !t.uploads {
 		t.clock.sent()
 	}

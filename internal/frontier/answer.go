@@ -15,6 +15,7 @@ type Answer struct {
 	Overload bool          // there is no response because the host did not answer, or hung up
 	Latency  time.Duration // to its header; 0: unknown
 	After    time.Duration // Retry-After of one that is refused; 0: none
+	Phases   Phases        // of the download
 }
 
 // Answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
@@ -26,6 +27,8 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	c := j.Claim()
 	grant := c.grant
 	c.yield.lose()
+	ended := f.now()
+	f.enter(c, finishing, ended, a.Phases)
 	if grant == nil {
 		return false
 	}
@@ -34,17 +37,16 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	refused := a.Refused || a.Overload && throttled
 	if a.Came {
 		if a.Latency == 0 {
-			a.Latency = max(f.now().Sub(started), 1)
+			a.Latency = max(ended.Sub(started), 1)
 		}
 		f.slots.Measured(grant, started.Add(a.Latency), a.Latency)
 	}
 	if refused || a.Came && (throttled || grant.Slot.Learnt()) {
-		now := f.now()
-		f.slots.Answered(grant, now, slots.Answer{
+		f.slots.Answered(grant, ended, slots.Answer{
 			Latency: a.Latency, OK: a.OK, Refused: refused,
 			RetryAfter: min(a.After, f.maxRetryAfter), Spread: rand.Float64(),
 		})
-		f.answeredBlock(grant.Slot.Name(), a, refused, now)
+		f.answeredBlock(grant.Slot.Name(), a, refused, ended)
 	}
 	if refused {
 		f.keep(grant.Slot.Name())

@@ -51,6 +51,9 @@ type Config[J Job[J]] struct {
 	MaxRetryAfter time.Duration   // the longest Retry-After that is honoured
 	MaxCrawlDelay time.Duration   // the longest Crawl-delay that is honoured
 
+	Short    func() PlaceCause // what holds memory up: PlaceMemory if nothing is known; nil: that. It must not wait
+	AtWork   func() PlaceCause // what holds up more requests while nothing waits; nil: nothing that is known. It must not wait, or call the Frontier
+	Between  PlaceCause        // what a job is in outside its download, as far as nothing else is known: PlaceEngine or PlaceMiddlewares
 	MayStart func() bool       // whether any download may start at present; nil: always. It must not wait, or call the Frontier; see Wake
 	HandOver func()            // asks for all requests that are held back; Take calls it, without locks
 	Suspect  func(j J)         // is given a job with crashes that the source has handed out; Take calls it, without locks
@@ -65,6 +68,7 @@ type Frontier[J Job[J]] struct {
 	ledger   *Ledger
 	now      func() time.Time
 	mayStart func() bool
+	atWork   func() PlaceCause
 	suspect  func(j J)
 	keep     func(slot string)
 	waking
@@ -85,6 +89,7 @@ type Frontier[J Job[J]] struct {
 	requeued requeued[J]
 	blocks   blocks
 	suspects suspects[J]
+	places   places
 }
 
 // waking is how workers wait for something to do, and for each other.
@@ -120,6 +125,11 @@ func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 	}
 	if f.mayStart == nil {
 		f.mayStart = func() bool { return true }
+	}
+	f.atWork = cfg.AtWork
+	f.places.between, f.places.short = cfg.Between, cfg.Short
+	if f.places.short == nil {
+		f.places.short = func() PlaceCause { return PlaceMemory }
 	}
 	f.lead <- struct{}{}
 	if cfg.Readers > 0 {
@@ -188,10 +198,17 @@ func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, er
 			continue
 		}
 		if grant == nil {
+			f.places.tick(&f.workers, now)
+			if f.workers.free > 0 {
+				f.places.free = f.whyFree()
+			}
 			if goesOn := f.wait(ctx, leads, now); !goesOn {
 				return none, false, nil
 			}
 			continue
+		}
+		if f.reading != nil { // until somebody looks again, which may take as long as the source does
+			f.places.free = freeFor{cause: PlaceStore}
 		}
 		f.fed()
 		if w, ok := grant.Waiter.(*waiter); ok {
@@ -208,7 +225,7 @@ func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, er
 		}
 		f.mu.Unlock()
 		if !again {
-			j, ok, err = f.pop(ctx, grant)
+			j, ok, err = f.pop(ctx, grant, from)
 		}
 		if again || ok || err != nil {
 			return j, again || ok, err
@@ -246,22 +263,20 @@ func (f *Frontier[J]) acquire(now time.Time) (*slots.Grant, worker) {
 	case f.workers.free > 0:
 		grant, ok := f.slots.Acquire(now, !queue)
 		if !ok {
-			return nil, noWorker
+			return nil, worker{}
 		}
-		f.workers.free--
 		if grant.Waiter == nil {
 			f.workers.pages--
 		}
-		return grant, fetchWorker
+		return grant, f.take(fetchWorker, grant.Slot.Name(), now)
 	case f.workers.inline > 0:
 		grant, ok := f.slots.Acquire(now, true)
 		if !ok {
-			return nil, noWorker
+			return nil, worker{}
 		}
-		f.workers.inline--
-		return grant, inlineWorker
+		return grant, f.take(inlineWorker, grant.Slot.Name(), now)
 	}
-	return nil, noWorker
+	return nil, worker{}
 }
 
 // takes reports whether requests are taken from the queues at all. The caller holds mu.
@@ -307,13 +322,16 @@ func (f *Frontier[J]) sleep(ctx context.Context, until time.Time, timed bool, no
 }
 
 // pop takes a slot's best request out of the source; ok is false if there was none.
-func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant) (j J, ok bool, err error) {
+func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant, from worker) (j J, ok bool, err error) {
+	var wait Wait
 	if f.reading != nil {
+		wait = from.place.waits(PlaceStore, f.now)
 		f.reading <- struct{}{}
 	}
 	j, left, ok, err := f.source.Next(ctx, grant.Slot.Name())
 	if f.reading != nil {
 		<-f.reading
+		wait.Done()
 	}
 	if err != nil || !ok {
 		f.mu.Lock()
@@ -321,13 +339,13 @@ func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant) (j J, ok bool
 			f.head(grant, left)
 		}
 		f.ledger.putBack()
-		f.release(grant, fetchWorker, true)
+		f.release(grant, from, true)
 		f.mu.Unlock()
 		return j, false, err
 	}
 	c := j.Claim()
 	if c.Crashes > 0 {
-		f.setAside(j, grant, left)
+		f.setAside(j, grant, from, left)
 		return j, false, nil
 	}
 	if f.requeued.count.Load() > 0 || !grant.Agrees(left.Priority, left.More) {
@@ -335,7 +353,7 @@ func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant) (j J, ok bool
 		f.head(grant, left)
 		f.mu.Unlock()
 	}
-	c.hold(grant, fetchWorker)
+	c.hold(grant, from)
 	return j, true, nil
 }
 

@@ -7,11 +7,17 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// worker is the right to one fetch worker, and where it goes when it is released.
-type worker uint8
+// worker is the right to one fetch worker.
+type worker struct {
+	kind  workerKind
+	place *place // what its time is counted in; nil for noWorker
+}
+
+// workerKind is where a worker goes when it is released.
+type workerKind uint8
 
 const (
-	noWorker worker = iota
+	noWorker workerKind = iota
 	fetchWorker
 	inlineWorker
 )
@@ -24,18 +30,19 @@ type Claim[J any] struct {
 	Crashes  int  // how often in a row the process died while it was in flight
 	Inline   bool // it does not come from a queue: a callback waits for it
 
-	// The Frontier's mutex guards the fields below.
+	// The Frontier's mutex guards the fields below. Small ones come first: of each job in hand there is one Claim.
+	reserved bool         // a page of its slot's budget is kept for it
+	over     bool         // it was settled: no download begins any more
+	yield    slotYield    // of its slot
 	grant    *slots.Grant // its slot, until the end of the download
 	worker   worker
-	yield    slotYield   // of its slot
-	reserved bool        // a page of its slot's budget is kept for it
-	over     bool        // it was settled: no download begins any more
+	place    *place      // of the worker that it was given last; belongs to the goroutine of the job
 	suspect  *suspect[J] // its crashes have it run alone; nil: none
 }
 
 // hold gives a claim its slot and worker.
 func (c *Claim[J]) hold(grant *slots.Grant, from worker) {
-	c.grant, c.worker = grant, from
+	c.grant, c.worker, c.place = grant, from, from.place
 	c.yield.lose()
 }
 
@@ -43,7 +50,7 @@ func (c *Claim[J]) hold(grant *slots.Grant, from worker) {
 func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
 	grant, from = c.grant, c.worker
 	c.yield.lose()
-	c.grant, c.worker = nil, noWorker
+	c.grant, c.worker = nil, worker{}
 	return grant, from
 }
 
@@ -89,8 +96,8 @@ func (f *Frontier[J]) withdraw(w *waiter) {
 // has none. The caller holds mu.
 func (f *Frontier[J]) give(c *Claim[J], w *waiter) {
 	c.grant = w.grant
-	if c.Inline && c.worker == noWorker {
-		c.worker = w.worker
+	if c.Inline && c.worker.kind == noWorker {
+		c.worker, c.place = w.worker, w.worker.place
 		return
 	}
 	f.release(nil, w.worker, false)
@@ -123,7 +130,7 @@ func (f *Frontier[J]) Hold(ctx context.Context, slot string) (done func(), err e
 		defer f.mu.Unlock()
 		state, _ := f.slots.Lookup(slot)
 		f.slots.Block(slot, f.now(), f.now().Add(state.Delay))
-		f.release(w.grant, noWorker, false)
+		f.release(w.grant, worker{}, false)
 	}, nil
 }
 
@@ -169,11 +176,13 @@ func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 	defer f.mu.Unlock()
 	now, grant := f.now(), j.Claim().grant
 	if grant == nil {
+		f.enter(j.Claim(), downloading, now, Phases{})
 		return now, true
 	}
 	if !f.mayStart() || !f.slots.Startable(grant, now) {
 		return now, false
 	}
+	f.enter(j.Claim(), downloading, now, Phases{})
 	f.slots.Started(grant, now)
 	if grant.Slot.Delay() > 0 { // or else that changes nothing for other requests
 		f.signal()
@@ -247,8 +256,8 @@ func (f *Frontier[J]) Release(j J, unused bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grant, from := j.Claim().drop()
-	if grant != nil || from != noWorker {
-		f.release(grant, from, unused && from != noWorker)
+	if grant != nil || from.kind != noWorker {
+		f.release(grant, from, unused && from.kind != noWorker)
 	}
 }
 
@@ -257,8 +266,8 @@ func (f *Frontier[J]) release(grant *slots.Grant, from worker, unused bool) {
 	if grant != nil {
 		f.slots.Release(grant)
 	}
-	f.workers.add(from)
-	if from == fetchWorker {
+	f.free(from)
+	if from.kind == fetchWorker {
 		f.askAlone()
 	}
 	if unused {
@@ -268,12 +277,28 @@ func (f *Frontier[J]) release(grant *slots.Grant, from worker, unused bool) {
 	f.signal()
 }
 
-// add adds a worker to those that it came from.
-func (w *workers) add(from worker) {
-	switch from {
-	case fetchWorker:
-		w.free++
-	case inlineWorker:
-		w.inline++
+// take takes a worker that is free for the work of a slot. The caller holds mu.
+func (f *Frontier[J]) take(kind workerKind, slot string, now time.Time) worker {
+	f.places.tick(&f.workers, now)
+	if kind == fetchWorker {
+		f.workers.free--
+	} else {
+		f.workers.inline--
+	}
+	return worker{kind, f.places.begin(kind == inlineWorker, slot, now)}
+}
+
+// free adds a worker to those that it came from. The caller holds mu.
+func (f *Frontier[J]) free(from worker) {
+	if from.kind == noWorker {
+		return
+	}
+	now := f.now()
+	f.places.tick(&f.workers, now)
+	f.places.end(from.place, now)
+	if from.kind == fetchWorker {
+		f.workers.free++
+	} else {
+		f.workers.inline++
 	}
 }

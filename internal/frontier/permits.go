@@ -46,6 +46,18 @@ func (p *ParsePermits) Acquire(ctx context.Context, page *ParsePermit) error {
 	return p.await(ctx, page, &p.fresh)
 }
 
+// TryAcquire gives a permit to a page that has none if that takes no waiting, and reports whether it did.
+func (p *ParsePermits) TryAcquire(page *ParsePermit) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free <= 0 {
+		return false
+	}
+	p.free--
+	page.held = true
+	return true
+}
+
 // await gives a page a permit, or has it wait in a line. It is called with mu held, and returns with mu released.
 func (p *ParsePermits) await(ctx context.Context, page *ParsePermit, line *[]*ParsePermit) error {
 	if p.free > 0 {

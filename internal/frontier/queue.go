@@ -28,7 +28,7 @@ func (f *Frontier[J]) PutBack(j J) bool {
 	defer f.mu.Unlock()
 	grant, from := j.Claim().drop()
 	waits := f.requeue(j)
-	f.release(grant, from, from != noWorker)
+	f.release(grant, from, from.kind != noWorker)
 	return waits
 }
 
@@ -81,7 +81,9 @@ func (f *Frontier[J]) Resume() { f.setPaused(false) }
 func (f *Frontier[J]) setPaused(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.places.tick(&f.workers, f.now())
 	f.paused = on
+	f.places.free = f.whyFree()
 	f.recall()
 	f.signal()
 }
@@ -91,6 +93,7 @@ func (f *Frontier[J]) setPaused(on bool) {
 func (f *Frontier[J]) SetFetchers(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.places.tick(&f.workers, f.now())
 	f.workers.free += n - f.workers.all
 	f.workers.all = n
 	f.signal()
@@ -127,7 +130,9 @@ func (f *Frontier[J]) Budget(more int64) (left int64, busy bool) {
 func (f *Frontier[J]) Stop() []J {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.places.tick(&f.workers, f.now())
 	f.stopped = true
+	f.places.free = f.whyFree()
 	var left []J
 	for _, jobs := range f.requeued.jobs {
 		left = append(left, jobs...)

@@ -60,10 +60,10 @@ func (f *Frontier[J]) lineUp(j J) bool {
 }
 
 // setAside lines up a suspect that came out of its queue with a grant.
-func (f *Frontier[J]) setAside(j J, grant *slots.Grant, left Head) {
+func (f *Frontier[J]) setAside(j J, grant *slots.Grant, from worker, left Head) {
 	f.mu.Lock()
 	f.head(grant, left)
-	f.release(grant, fetchWorker, true)
+	f.release(grant, from, true)
 	f.mu.Unlock()
 	f.suspect(j)
 }
@@ -80,7 +80,7 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 		return false
 	}
 	w.ask = nil
-	f.workers.add(from)
+	f.free(from)
 	next := f.suspects.alone == nil || f.suspects.alone == w
 	switch {
 	case !next || !f.takes():
@@ -90,7 +90,7 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 			f.suspects.alone = nil
 		}
 		return true
-	case from != fetchWorker:
+	case from.kind != fetchWorker:
 		f.slots.Release(grant)
 		w.running = false
 		f.suspects.alone = w
@@ -122,10 +122,10 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	f.suspects.beside = others
 	w.running = true
 	delete(f.suspects.lined, w)
-	f.workers.free--
+	from := f.take(fetchWorker, w.claim.Slot, now)
 	f.workers.pages--
 	f.ledger.calmer = nil
-	w.claim.hold(w.grant, fetchWorker)
+	w.claim.hold(w.grant, from)
 	w.grant = nil
 	return w.job, true
 }

@@ -5,9 +5,9 @@ import "context"
 // slotYield is what becomes of the slot of a job whose callback fetches other pages: the job releases it, since they may need it, and
 // has it again once the last of them has come.
 type slotYield struct {
-	fetches int  // calls of BeginFetch that EndFetch has not ended
-	yielded bool // the job has released its slot for them, and will have it again
-	claimed bool // a call that got true from EndFetch reacquires it
+	fetches int32 // calls of BeginFetch that EndFetch has not ended
+	yielded bool  // the job has released its slot for them, and will have it again
+	claimed bool  // a call that got true from EndFetch reacquires it
 }
 
 // begin notes a fetch. had says that the job has just released its slot for it.
@@ -47,12 +47,12 @@ func (f *Frontier[J]) BeginFetch(j J) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := j.Claim()
-	grant, from := c.grant, noWorker
+	grant, from := c.grant, worker{}
 	if c.grant = nil; c.Inline {
-		from, c.worker = c.worker, noWorker
+		from, c.worker = c.worker, worker{}
 	}
 	c.yield.begin(grant != nil)
-	if grant != nil || from != noWorker {
+	if grant != nil || from.kind != noWorker {
 		f.release(grant, from, false)
 	}
 }

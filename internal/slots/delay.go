@@ -97,7 +97,7 @@ func (t *Table) Block(name string, now, until time.Time) {
 }
 
 func (t *Table) block(s *Slot, until int64) {
-	s.until = max(s.until, until)
+	s.extend(until, Blocked)
 	s.reckon()
 	t.place(s)
 }

@@ -37,6 +37,7 @@ func (h heap) top() *Slot {
 // the same.
 func (t *Table) move(s *Slot, to place, key, turn int64) {
 	if s.in != to {
+		t.countGated(s, to)
 		if s.in != nowhere {
 			t.heap(s).remove(int(s.index))
 		}

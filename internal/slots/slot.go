@@ -37,6 +37,8 @@ type Slot struct {
 	index            int32 // in the heap of its place
 	in               place
 	waived           bool // nothing starts here any more
+	holdup           Hold // that it is counted for in the table
+	blocked          Hold // what until comes from
 }
 
 func newSlot(name string, p Policy) *Slot {

@@ -71,6 +71,7 @@ type Table struct {
 
 	throttle *Throttle // nil: none
 	gates    map[string]*gate
+	heldUp   [holds]heldUp
 
 	windows  map[string]*window // of recent latencies, by slot
 	searched int64              // when one of them was to be replaced last
@@ -100,7 +101,7 @@ func (t *Table) begin(s *Slot) {
 		return
 	}
 	if until := later(t.resumed, s.delay); until > max(s.until, t.now) {
-		s.until = until
+		s.extend(until, Delayed)
 		s.reckon()
 	}
 }
@@ -375,6 +376,7 @@ func (t *Table) slot(name string) *Slot {
 
 // place puts the slot where its state belongs; it is called after every change.
 func (t *Table) place(s *Slot) {
+	t.countHold(s)
 	switch {
 	case s.first == nil && s.pending == 0:
 		switch {

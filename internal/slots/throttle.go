@@ -74,7 +74,7 @@ func (t *Table) Answered(g *Grant, now time.Time, a Answer) {
 	}
 	switch {
 	case a.Refused && a.RetryAfter > 0:
-		s.until = max(s.until, later(t.now, a.RetryAfter))
+		s.extend(later(t.now, a.RetryAfter), RetryAfter)
 	case a.Refused:
 		t.penalise(g, a.Spread)
 	case a.Latency > 0 && s.own != nil && g.era == s.own.era && s.own.delays[Penalty] > 0:
@@ -93,7 +93,7 @@ func (t *Table) Refused(name string, now time.Time, retryAfter time.Duration, sp
 	t.observe(now)
 	s := t.slot(name)
 	if retryAfter > 0 {
-		s.until = max(s.until, later(t.now, retryAfter))
+		s.extend(later(t.now, retryAfter), RetryAfter)
 	} else {
 		g := &Grant{Slot: s, era: s.learn().era}
 		if t.now < s.until {
@@ -115,6 +115,6 @@ func (t *Table) penalise(g *Grant, spread float64) {
 		t.remember(s, AnswerMemory)
 	}
 	if penalty := own.delays[Penalty]; penalty > 0 {
-		s.until = max(s.until, later(t.now, stretch(penalty, 1+spread/2)))
+		s.extend(later(t.now, stretch(penalty, 1+spread/2)), Refused)
 	}
 }
