@@ -203,7 +203,7 @@ func (c *crawl) close(reason string) error {
 		c.items.warnOfTypes()
 		sent, unmatched = c.items.sent.Load(), c.pages.queries.Unmatched()
 	}
-	c.report.ended(reason, c.summary(StatusStopped), c.jobCounts(), sent, unmatched)
+	c.report.ended(reason, c.summary(StatusStopped), c.places(), c.jobCounts(), sent, unmatched)
 	if f := c.cfg.events.Closed; f != nil {
 		c.report.call(func() { f(reason) })
 	}

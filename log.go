@@ -138,12 +138,12 @@ func (rp *reporter) whyStopped() string {
 }
 
 // ended logs what became of the crawl; job is nil unless other programs work on the job too.
-func (rp *reporter) ended(reason string, summary Summary, job *JobCounts, sentItems bool, queries []page.Unmatched) {
+func (rp *reporter) ended(reason string, summary Summary, places Places, job *JobCounts, sentItems bool, queries []page.Unmatched) {
 	s := summary.Stats
 	e := report.Ended{
 		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses,
 		Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
-		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(),
+		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(), Slow: places.String(),
 		Lost:     []report.Tally{{Name: itemDropped, Count: s.ItemDropped}, {Name: itemFailed, Count: s.ItemFailed}},
 		Unfilled: report.Unfilled(rp.fields.Counts(), s.ItemScraped),
 	}

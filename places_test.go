@@ -1,13 +1,17 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
@@ -74,6 +78,7 @@ type planted struct {
 	opts     []tegenaria.EngineOption
 	cause    tegenaria.PlaceCause
 	sentence string // a part of it
+	log      io.Writer
 }
 
 // parseFor is a parser that takes its time.
@@ -161,6 +166,9 @@ func plantedCrawls() []planted {
 func (p planted) run(t *testing.T, places int, control func(e *tegenaria.SpiderEngine)) *tegenaria.SpiderEngine {
 	w, seeds := enginetest.NewWorld(), []string(nil)
 	answer := p.answer
+	if p.log == nil {
+		p.log = io.Discard
+	}
 	if answer == nil {
 		answer = enginetest.After(10*time.Millisecond, enginetest.Text("x"))
 	}
@@ -186,7 +194,10 @@ func (p planted) run(t *testing.T, places int, control func(e *tegenaria.SpiderE
 		spider.Parse = p.parse
 	}
 	p.polite.IgnoreRobots = p.robots == ""
+	logger := logrus.New()
+	logger.SetOutput(p.log)
 	e := enginetest.NewEngine(w, spider, append([]tegenaria.EngineOption{
+		tegenaria.EngineWithLogger(logger),
 		tegenaria.EngineWithConcurrency(places), tegenaria.EngineWithPoliteness(p.polite)}, p.opts...)...)
 	done := make(chan struct{})
 	go func() {
@@ -222,8 +233,13 @@ func TestPlacesCause(t *testing.T) {
 	for _, p := range plantedCrawls() {
 		t.Run(p.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				p.log = &log
 				e := p.run(t, 16, nil)
 				places := e.Places()
+				if told, long := strings.Contains(log.String(), places.String()), e.Stats().Elapsed >= 10*time.Second; told != long {
+					t.Errorf("the log says %q: %v, want %v: %s", places, told, long, &log)
+				}
 				if len(places.Causes) == 0 {
 					t.Fatal("no cause")
 				}

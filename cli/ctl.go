@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ var actions = []struct {
 	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
 	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
 	{"add", "URL...", "adds requests, for the parser that --parser names", addRemote},
+	{"slow", "", "says where the time of the downloads goes", slowRemote},
 	{"view", "", "prints an address with which the crawl can be watched, and not changed", viewAddress},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
 }
@@ -106,6 +108,33 @@ func viewAddress(ctx context.Context, r *remote, args []string) (string, error) 
 		return "", err
 	}
 	return r.printed + "?token=" + token, nil
+}
+
+// slowRemote returns where the time of the downloads goes.
+func slowRemote(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) > 0 {
+		return "", usagef("slow takes no arguments, and was given %q", args)
+	}
+	var run dashboard.Run
+	if err := r.ask(ctx, http.MethodGet, "/api/v1/run", nil, &run); err != nil {
+		return "", err
+	}
+	p := &run.Places
+	if len(p.Causes) == 0 {
+		return "no time has passed yet", nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", p.Sentence)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, t := range p.Causes {
+		cause := string(t.Cause)
+		if t.Delay != "" {
+			cause += " (" + t.Delay + ")"
+		}
+		fmt.Fprintf(table, "%5.1f %%\t%s\t%s\n", 100*t.Share, cause, t.Of)
+	}
+	table.Flush()
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // addRemote adds requests. What has become of each is said, and it is an error if one was refused.

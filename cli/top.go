@@ -90,7 +90,11 @@ func (r *remote) overview(ctx context.Context) (string, error) {
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "%s (%.1f/s), %s (%.1f/s), %s, %s\n", report.Count(s.Responses, "page"), run.Rates.Pages,
 		report.Count(s.ItemScraped, "item"), run.Rates.Items, report.Count(s.ErrorCount, "failure"), report.Bytes(s.Bytes))
-	fmt.Fprintf(&b, "%s waiting, %d for a time, %d in flight of %d downloads\n\n", report.Count(s.Pending, "request"), s.Delayed, s.InFlight, run.Concurrency)
+	fmt.Fprintf(&b, "%s waiting, %d for a time, %d in flight of %d downloads\n", report.Count(s.Pending, "request"), s.Delayed, s.InFlight, run.Concurrency)
+	if run.Places.Sentence != "" {
+		fmt.Fprintln(&b, run.Places.Sentence)
+	}
+	b.WriteString("\n")
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tWAITING\tIN FLIGHT\tLATENCY\tDELAY\t")
 	for _, h := range hosts {

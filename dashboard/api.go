@@ -25,6 +25,36 @@ type Run struct {
 	Concurrency int      `json:"concurrency"` // downloads that may run at once
 	Rates       Rates    `json:"rates"`
 	End         Estimate `json:"end"`
+	Places      Places   `json:"places"`
+}
+
+// Places says where the time of the places for downloads has gone, see [tegenaria.Places].
+type Places struct {
+	Sentence     string      `json:"sentence,omitempty"` // names the largest cause; "" before there was any time
+	Seconds      float64     `json:"seconds"`            // of all places together
+	Causes       []PlaceTime `json:"causes,omitempty"`   // the longest first
+	FetchSeconds float64     `json:"fetch_seconds"`      // of downloads of Context.Fetch in places of their own, which Seconds does not have
+}
+
+// PlaceTime is how long places were used for something, or nothing started in them because of it.
+type PlaceTime struct {
+	Cause   tegenaria.PlaceCause `json:"cause"`
+	Seconds float64              `json:"seconds"`
+	Share   float64              `json:"share"`           // from 0 to 1
+	Of      string               `json:"of,omitempty"`    // the host or gate that at least half of it was for
+	Delay   string               `json:"delay,omitempty"` // of a cause that is a delay: the one in force in Of
+}
+
+func placesOf(p tegenaria.Places) Places {
+	all := Places{Sentence: p.String(), Seconds: p.Time.Seconds(), FetchSeconds: p.Fetch.Seconds()}
+	for _, t := range p.Causes {
+		one := PlaceTime{Cause: t.Cause, Seconds: t.Time.Seconds(), Share: t.Share, Of: t.Of}
+		if t.Delay > 0 {
+			one.Delay = t.Delay.String()
+		}
+		all.Causes = append(all.Causes, one)
+	}
+	return all
 }
 
 // Rates are means of the last ten seconds, or of the whole run if it is younger.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,6 +62,20 @@ func TestChanges(t *testing.T) {
 			a.ask("GET", "/api/v1/run", "", 200, &run)
 			if run.Stats.Responses != 3 || run.Stats.Pending != n-3 || run.Concurrency != 16 || run.Status != "started" || run.Rates.Pages != 0.1 {
 				t.Errorf("the run is %+v", run)
+			}
+			const slow = " % of the time all downloads waited for a.test: a delay of 10 s of the crawl's own settings"
+			places := run.Places
+			if top := places.Causes[0]; top.Cause != tegenaria.PlaceDelay || top.Of != "a.test" || top.Delay != "10s" || places.Seconds != 16*25 ||
+				fmt.Sprintf("%.0f", 100*top.Share)+slow != places.Sentence {
+				t.Errorf("the places are %+v", places)
+			}
+			page := httptest.NewRecorder()
+			request := httptest.NewRequest("GET", "/", nil)
+			request.Header.Set("Authorization", "Bearer "+board.ViewToken())
+			board.ServeHTTP(page, request)
+			if shown := html.UnescapeString(page.Body.String()); !strings.Contains(shown, "<p>"+places.Sentence+"</p>") ||
+				!strings.Contains(shown, "<td>delay (10s)</td><td>a.test</td>") {
+				t.Errorf("the page does not show %q: %s", places.Sentence, shown)
 			}
 			var hosts []dashboard.Host
 			a.ask("GET", "/api/v1/hosts?n=5", "", 200, &hosts)

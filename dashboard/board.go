@@ -128,7 +128,7 @@ func (b *Board) over() {
 
 // run returns the run as it is now.
 func (b *Board) run() Run {
-	r := Run{Summary: b.engine.Summary(), Concurrency: b.engine.Concurrency()}
+	r := Run{Summary: b.engine.Summary(), Concurrency: b.engine.Concurrency(), Places: placesOf(b.engine.Places())}
 	if b.isRunning() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

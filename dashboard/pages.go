@@ -20,6 +20,7 @@ var assets embed.FS
 var shown = template.FuncMap{
 	"count": report.Count,
 	"size":  report.Bytes,
+	"share": func(s float64) string { return strconv.FormatFloat(100*s, 'f', 1, 64) + " %" },
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 	"clock": func(t time.Time) string { return t.Format(time.TimeOnly) },
 	"took":  func(d time.Duration) string { return d.Round(time.Second).String() },

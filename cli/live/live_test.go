@@ -127,6 +127,13 @@ func TestControl(t *testing.T) {
 			if code := app.Run(t.Context(), []string{"top", viewer}, nil, &out, &stderr); code != 0 || !strings.HasPrefix(out.String(), "endless: paused, for ") {
 				t.Errorf("top: exit code %d, %s%s", code, &out, &stderr)
 			}
+			if said := ctl(0, "slow"); !strings.Contains(said, " of the ") || !strings.Contains(said, " %  paused") {
+				t.Errorf("slow: %s", said)
+			}
+			ctl(2, "slow", "host")
+			if lines := strings.Split(out.String(), "\n"); len(lines) < 4 || !strings.Contains(lines[3], " % of the ") {
+				t.Errorf("top has no sentence: %s", &out)
+			}
 			if code := app.Run(t.Context(), []string{"ctl", viewer, "resume"}, nil, io.Discard, io.Discard); code != 1 {
 				t.Errorf("a viewer resumes: exit code %d", code)
 			}

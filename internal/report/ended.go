@@ -29,6 +29,7 @@ type Ended struct {
 	Lost     []Tally       // items that were dropped, or failed
 	Failures []Kind        // the most frequent first
 	Wired    Wired         // what the crawl has
+	Slow     string        // where the time of the downloads went, in a sentence; "": nothing to say
 
 	Damaged   int64  // responses that were delivered though their body is not whole
 	DamagedAt string // the URL of one of them
@@ -41,6 +42,9 @@ type Ended struct {
 	Unmatched []Query // that matched nothing on any page, those tried on most pages first
 	Unfilled  []Tally // fields that were filled on no item; their parts say how often, and why
 }
+
+// worthSlow is how long a crawl has to be for the log to say where its time went.
+const worthSlow = 10 * time.Second
 
 // Workers are what all workers of a job have done together.
 type Workers struct {
@@ -219,6 +223,9 @@ func (e Ended) Lines() []Line {
 		if text := tallies(row.tallies, row.sign); text != "" {
 			lines = append(lines, Line{Text: row.name + ": " + text, Numbers: Numbers{row.field: counts(row.tallies)}})
 		}
+	}
+	if e.Slow != "" && e.Took >= worthSlow {
+		lines = append(lines, Line{Text: e.Slow})
 	}
 	for _, f := range e.Feeds {
 		lines = append(lines, f.line())
