@@ -258,3 +258,15 @@ func ExampleIsPublicAddr() {
 	fmt.Println(err)
 	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is not a public address; to allow it, add 127.0.0.1/32 to Politeness.AllowPrivate
 }
+
+// One host with a delay leaves most places for downloads free.
+func ExampleSpiderEngine_Places() {
+	spider := tegenaria.NewSpider("shop", enginetest.Nothing, "http://shop.example/1", "http://shop.example/2", "http://shop.example/3")
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithDownloader(offline{}), tegenaria.EngineWithEmptyOK(),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 100 * time.Millisecond, IgnoreRobots: true}), tegenaria.EngineWithLogger(enginetest.Quiet()))
+	if err := engine.Run(context.Background(), "shop"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(engine.Places()) // the sentence; Places().Causes has the shares
+	// A crawl that was slowed down says: 99 % of the time all downloads waited for shop.example: a delay of 100ms of the crawl's own settings
+}
