@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -289,4 +291,63 @@ func TestPlacesWhileRunning(t *testing.T) {
 			t.Errorf("the places go on after the run: %v, then %v", last.Time, now.Time)
 		}
 	})
+}
+
+// A download of the engine's own downloader counts for the phase that it is in, while it is in it, and when it has failed there.
+func TestPlacesPhase(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		first   bool // the server writes a header before it waits
+		timeout time.Duration
+		cause   tegenaria.PlaceCause
+	}{
+		{"first byte", false, 0, tegenaria.PlaceFirstByte},
+		{"body", true, 0, tegenaria.PlaceBody},
+		{"no first byte", false, 200 * time.Millisecond, tegenaria.PlaceFirstByte},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			goOn := make(chan struct{})
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tt.first {
+					w.WriteHeader(http.StatusOK)
+					_ = http.NewResponseController(w).Flush()
+				}
+				select {
+				case <-goOn:
+				case <-r.Context().Done():
+				}
+			}))
+			defer s.Close()
+			spider := enginetest.NewSpider(s.URL+"/0", s.URL+"/1", s.URL+"/2", s.URL+"/3")
+			spider.Parse = enginetest.Nothing
+			opts := []tegenaria.EngineOption{
+				tegenaria.EngineWithLogger(enginetest.Quiet()), tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithSpiders(spider),
+				tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+			}
+			if tt.timeout > 0 {
+				opts = append(opts, tegenaria.EngineWithLimits(tegenaria.Limits{FirstByte: tt.timeout}))
+			}
+			e := tegenaria.NewSpiderEngine(opts...)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_ = e.Run(t.Context(), "test") // pages may fail
+			}()
+			for tt.timeout == 0 {
+				if p := e.Places(); p.Time > 100*time.Millisecond && p.Causes[0].Cause == tt.cause && p.Causes[0].Share > 0.8 {
+					break
+				}
+				runtime.Gosched()
+			}
+			if tt.timeout == 0 {
+				close(goOn)
+			}
+			<-done
+			p := e.Places()
+			checkSum(t, "after the run", p, p.Time)
+			if top := p.Causes[0]; top.Cause != tt.cause || top.Of != "127.0.0.1" {
+				t.Errorf("%s: %+v", p, p.Causes)
+			}
+		})
+	}
 }

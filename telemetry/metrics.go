@@ -71,6 +71,9 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	m.addFields(found, s.Stats.Fields)
 	m.mu.Unlock()
 	found.add(concurrency, float64(m.engine.Concurrency()))
+	for _, t := range m.engine.Places().Causes {
+		found.add(placeShare, t.Share, string(t.Cause))
+	}
 	for _, one := range m.engine.BusiestSlots(m.hosts) {
 		found.add(hostRequests, float64(one.Pending), one.Name, "waiting")
 		found.add(hostRequests, float64(one.InFlight), one.Name, "in_flight")

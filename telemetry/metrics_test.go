@@ -240,6 +240,14 @@ func TestTruth(t *testing.T) {
 	if got := sum(found, "tegenaria_responses_total"); got != float64(stats.Responses) {
 		t.Errorf("%v responses, want %d", got, stats.Responses)
 	}
+	for _, one := range e.Places().Causes {
+		if got := found[fmt.Sprintf("tegenaria_place_share{cause=%q}", one.Cause)]; got != one.Share {
+			t.Errorf("%s has a share of %v, want %v", one.Cause, got, one.Share)
+		}
+	}
+	if got := sum(found, "tegenaria_place_share"); got < 0.99 || got > 1.01 {
+		t.Errorf("the shares add up to %v", got)
+	}
 	if got := found[`tegenaria_download_duration_seconds_count{phase="first_byte"}`]; got != float64(stats.Responses) {
 		t.Errorf("%v downloads have a first byte, want %d", got, stats.Responses)
 	}

@@ -26,6 +26,8 @@ var (
 	runPaused   = gauge("run_paused", "1 while the run is paused, else 0.")
 	concurrency = gauge("concurrency", "How many downloads may run at once.")
 
+	placeShare = gauge("place_share", "Share of the time of all places for downloads since the run began, from 0 to 1, by what they were used for or why they were free.", "cause")
+
 	discovered   = counter("requests_discovered_total", "Requests that were sent by user code, redirect targets, and requests of Fetch.")
 	requests     = counter("requests_total", "Requests that have ended, by outcome and reason.", "outcome", "reason")
 	requestsOpen = gauge("requests_open", "Requests that have not ended.", "state")
@@ -59,7 +61,7 @@ var (
 
 // all has each of them.
 var all = []*metric{
-	runInfo, runStart, runPaused, concurrency, discovered, requests, requestsOpen, downloads, responses, responseBytes, damaged, retries,
+	runInfo, runStart, runPaused, concurrency, placeShare, discovered, requests, requestsOpen, downloads, responses, responseBytes, damaged, retries,
 	robotsRequests, items, itemsLost, itemsOpen, failures, abandoned, fieldItems, fieldFilled, fieldLookedFor, fieldMissing, fieldDefaulted,
 	fieldFailed, feedItems, hostRequests, hostDelay,
 }
