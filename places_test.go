@@ -74,6 +74,7 @@ type planted struct {
 	pages    int // of each host; 0: 100
 	answer   enginetest.Answer
 	robots   string
+	robotsIn time.Duration // how long it takes
 	polite   tegenaria.Politeness
 	parse    tegenaria.Parser
 	start    func(req chan<- *tegenaria.Context)
@@ -128,6 +129,20 @@ func plantedCrawls() []planted {
 				req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprintf("http://h0.test/%d", i), tegenaria.GET, nil))
 			}
 		}, cause: tegenaria.PlaceEmpty, sentence: "of the time all downloads waited for requests: nothing was queued"},
+		{name: "robots.txt", robots: "User-agent: *\n", robotsIn: 10 * s, hosts: 40, pages: 2, cause: tegenaria.PlaceRobots,
+			sentence: "downloads waited for their hosts: their robots.txt was fetched"},
+		{name: "retries", start: func(req chan<- *tegenaria.Context) {
+			r := tegenaria.NewRequest("http://h0.test/0", tegenaria.GET, nil, tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+			req <- tegenaria.NewContext(r)
+		}, cause: tegenaria.PlaceNotBefore, sentence: "downloads waited until the time of the requests came that are to run later"},
+		{name: "proxy", polite: tegenaria.Politeness{PerSlot: 64, PerProxy: 2}, start: func(req chan<- *tegenaria.Context) {
+			for i := range 100 {
+				r := tegenaria.NewRequest(fmt.Sprintf("http://h0.test/%d", i), tegenaria.GET, nil,
+					tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://proxy.test:80"}))
+				req <- tegenaria.NewContext(r)
+			}
+		}, answer: enginetest.After(s, enginetest.Text("x")), cause: tegenaria.PlaceGate,
+			sentence: "downloads waited for PerProxy of proxy.test:80, which was at its limit"},
 		{name: "slow parser", parse: parseFor(s), opts: []tegenaria.EngineOption{parsers}, cause: tegenaria.PlaceParsers,
 			sentence: "downloads waited for parsers"},
 		{name: "slow parser that the others depend on", start: func(req chan<- *tegenaria.Context) {
@@ -176,7 +191,7 @@ func (p planted) run(t *testing.T, places int, control func(e *tegenaria.SpiderE
 	}
 	for h := range max(p.hosts, 1) {
 		host := fmt.Sprintf("http://h%d.test", h)
-		w.Page(host+"/robots.txt", enginetest.Text(p.robots))
+		w.Page(host+"/robots.txt", enginetest.After(p.robotsIn, enginetest.Text(p.robots)))
 		pages := p.pages
 		if pages == 0 {
 			pages = 100

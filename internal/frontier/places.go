@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -204,6 +205,7 @@ func (p *places) begin(inline bool, slot string, now time.Time) *place {
 		p.spare = one.next
 	}
 	one.slot, one.inline, one.state, one.since = slot, inline, preparing, now
+	one.doing.Store(0) // code that was given up may have left it behind
 	one.prev, one.next = nil, p.used
 	if p.used != nil {
 		p.used.prev = one
@@ -421,10 +423,10 @@ func (f *Frontier[J]) PlaceTimes() PlaceTimes {
 		if s.time <= 0 {
 			continue
 		}
-		top := slices.MaxFunc(s.top[:], func(a, b spentFor) int { return int(a.time - b.time) })
+		top := slices.MaxFunc(s.top[:], func(a, b spentFor) int { return cmp.Compare(a.time, b.time) })
 		all.Causes = append(all.Causes, PlaceTime{PlaceCause(cause), s.time, top.name, top.time, top.delay})
 	}
-	slices.SortStableFunc(all.Causes, func(a, b PlaceTime) int { return int(b.Time - a.Time) })
+	slices.SortStableFunc(all.Causes, func(a, b PlaceTime) int { return cmp.Compare(b.Time, a.Time) })
 	return all
 }
 
