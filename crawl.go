@@ -207,7 +207,8 @@ func (c *crawl) wireMachines() (err error) {
 	if cfg.keepAlive {
 		c.ledger.Enter() // until the crawl is to stop
 	}
-	c.work = work{parsers: int64(cfg.SchedulerNum), workers: int64(cfg.ItemConcurrency), ledger: c.ledger}
+	c.work = work{parsers: int64(cfg.SchedulerNum), workers: int64(cfg.ItemConcurrency), ledger: c.ledger,
+		permits: frontier.NewParsePermits(int(cfg.SchedulerNum), cfg.Concurrency)}
 	c.frontier = frontier.New(c.frontierConfig())
 	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{
@@ -369,10 +370,9 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
 		fetcher: c.fetcher, parsers: c.parsers,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
-		permits: frontier.NewParsePermits(int(c.cfg.SchedulerNum), c.cfg.Concurrency),
+		permits: c.work.permits,
 		inline:  frontier.NewInline[*job](c.ledger, maxNesting), work: &c.work,
 	}
-	c.work.permits = c.pages.permits
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger,
 		watch: c.watch, settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop,

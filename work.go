@@ -13,7 +13,7 @@ type work struct {
 	parsers int64 // that may run at once
 	workers int64 // that run pipelines
 	ledger  *frontier.Ledger
-	permits *frontier.ParsePermits // nil until the stations are made
+	permits *frontier.ParsePermits
 
 	accepting atomic.Int64 // callbacks whose requests a cache stores that may take its time
 	puts      atomic.Int64 // parsers that wait because the buffer of the items is full
@@ -60,12 +60,8 @@ func (w *work) withoutMemory() frontier.PlaceCause {
 
 // withoutRequests names what holds up requests while none waits and none is downloaded.
 func (w *work) withoutRequests() frontier.PlaceCause {
-	parsing := w.parsers
-	if w.permits != nil {
-		free, _ := w.permits.Count()
-		parsing -= int64(free)
-	}
-	switch {
+	free, _ := w.permits.Count()
+	switch parsing := w.parsers - int64(free); {
 	case w.accepting.Load() > 0:
 		return frontier.PlaceStore
 	case w.puts.Load() > 0:
