@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -70,7 +71,13 @@ type Options struct {
 	// Keep reports whether a response may be stored, beside its status; nil: all may. It is called when the response has come,
 	// before the middlewares see it, and concurrently. It must not change the response.
 	Keep func(resp *tegenaria.Response) bool
+	// Unconditional is for the policy Refresh: each visit of this number asks for a page without the validators of the stored one, so that a site
+	// whose validators never change is found out (default 10). 1 never uses validators, and a negative number always does.
+	Unconditional int
 }
+
+// defaultUnconditional is what Unconditional is by default.
+const defaultUnconditional = 10
 
 // Cache is a folder of stored pages. Its methods may be called concurrently.
 type Cache struct {
@@ -133,7 +140,7 @@ func Open(folder string, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Statuses = slices.Clone(o.Statuses)
+	o.Statuses, o.Unconditional = slices.Clone(o.Statuses), cmp.Or(o.Unconditional, defaultUnconditional)
 	return &Cache{folder, s, o}, nil
 }
 
@@ -142,6 +149,12 @@ func (c *Cache) Close() error { return c.store.Close() }
 
 // Layer is for [tegenaria.EngineWithDownloaderLayers]. Each run makes a layer of its own.
 func (c *Cache) Layer(next tegenaria.Downloader) tegenaria.Downloader { return newLayer(c, next) }
+
+// mayAsk reports whether a stored page may be asked about by its validators.
+func (c *Cache) mayAsk(e *store.Entry) bool {
+	visit := e.Confirmed + 2 // the first one has stored it
+	return c.options.Unconditional < 0 || visit < c.options.Unconditional
+}
 
 // stores reports whether responses with a status are stored.
 func (c *Cache) stores(status int) bool {

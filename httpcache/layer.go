@@ -169,7 +169,7 @@ func (l *layer) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Contex
 	x := exchange{layer: l, ctx: ctx, asked: ctx, key: keyOf(ctx)}
 	switch l.options.Policy {
 	case Refresh:
-		if e := l.find(ctx, x.key); e != nil && x.key.Method == http.MethodGet && len(e.Condition()) > 0 {
+		if e := l.find(ctx, x.key); e != nil && x.key.Method == http.MethodGet && len(e.Condition()) > 0 && l.mayAsk(e) {
 			x.old = e
 			x.addCondition(e.Condition())
 		}
@@ -346,6 +346,7 @@ func (x *exchange) validated(came *tegenaria.RequestResult) *tegenaria.RequestRe
 		return x.failure(x.damaged())
 	}
 	e.Run = x.layer.run
+	e.Confirmed++
 	x.layer.stage(x.ctx, staged{header: &e, status: e.Status})
 	return &tegenaria.RequestResult{Response: page}
 }

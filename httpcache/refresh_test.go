@@ -142,3 +142,41 @@ func TestPauseHoldsForHits(t *testing.T) {
 		}
 	})
 }
+
+// A page whose validators never change is asked for without them on each visit of a number.
+func TestUnconditional(t *testing.T) {
+	for unconditional, want := range map[int]int{0: 10, 3: 3, 1: 2, -1: 0} {
+		t.Run(fmt.Sprint(unconditional), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				visit := 0
+				site := newSite(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("ETag", `"always"`)
+					if r.Header.Get("If-None-Match") != "" {
+						w.WriteHeader(http.StatusNotModified)
+						return
+					}
+					w.Header().Set("Content-Type", "text/html")
+					fmt.Fprintf(w, "<p>visit %d", visit)
+				})
+				folder := t.TempDir()
+				obey := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})
+				read := func(s *spider, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+					s.note("%s", resp.String())
+					return nil
+				}
+				found := 0
+				for visit = 1; visit <= 12 && found == 0; visit++ {
+					s := crawler(read, "http://a.test/")
+					cache := opened(t, folder, httpcache.Options{Policy: httpcache.Refresh, Unconditional: unconditional})
+					crawl(t, site, cache, s, obey)
+					if visit > 1 && s.items() == fmt.Sprintf("<p>visit %d", visit) {
+						found = visit
+					}
+				}
+				if found != want {
+					t.Errorf("what is new was found on visit %d, want %d", found, want)
+				}
+			})
+		})
+	}
+}

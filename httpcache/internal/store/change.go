@@ -265,7 +265,7 @@ func (s *Store) Update(e *Entry) error {
 			return
 		}
 		updated := *entries[i]
-		updated.Response, updated.Vary, updated.Run = e.Response, e.Vary, e.Run
+		updated.Response, updated.Vary, updated.Run, updated.Confirmed = e.Response, e.Vary, e.Run, e.Confirmed
 		entries[i] = &updated
 		c.setEntries(row, entries, len(entries), size)
 	})

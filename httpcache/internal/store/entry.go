@@ -31,6 +31,7 @@ type Entry struct {
 	Key
 	rfc9111.Entry        // Length is set by Finish
 	Run           string // the run that has stored it
+	Confirmed     int    // how often the site has said that it is still right
 	ID            uint64 // its number in the store, set by Commit
 	Digest        Digest // set by Finish
 
@@ -112,6 +113,7 @@ func appendEntries(b []byte, entries []*Entry) []byte {
 		b = binary.AppendVarint(b, nanos(e.Requested))
 		b = binary.AppendVarint(b, nanos(e.Received))
 		b = appendString(b, e.Run)
+		b = binary.AppendUvarint(b, uint64(e.Confirmed))
 		b = appendHeader(b, e.Header)
 		b = appendHeader(b, e.Vary)
 	}
@@ -152,7 +154,7 @@ func parseEntries(key Key, value []byte) ([]*Entry, error) {
 		copy(e.Digest[:], p.take(sha256.Size))
 		e.Length, e.stored, e.Status = p.size(), p.size(), int(p.size())
 		e.Requested, e.Received = p.time(), p.time()
-		e.Run = p.text()
+		e.Run, e.Confirmed = p.text(), int(p.size())
 		e.Header, e.Vary = p.header(), p.header()
 		entries = append(entries, e)
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // format is the number of what formatFile says. Each change of what is stored gets another one.
-const format = 1
+const format = 2
 
 // folder is a folder that this process has locked.
 type folder struct {

@@ -286,7 +286,7 @@ func TestOtherFolders(t *testing.T) {
 	}
 	_, err := store.Open(folder, store.Options{})
 	var version *store.VersionError
-	if !errors.As(err, &version) || version.Stored != 7 || version.Own != 1 {
+	if !errors.As(err, &version) || version.Stored != 7 || version.Own != 2 {
 		t.Errorf("a folder of the format 7: %v", err)
 	}
 	if after, err := os.ReadFile(name); err != nil || string(after) != text {
