@@ -40,6 +40,7 @@ type acceptor struct {
 	seeds    identity.Emissions
 	plain    bool // links need no request object to be accepted
 	refusals refusalKeeper
+	linked   bool // pages note what they send
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were called for it
 }

@@ -340,7 +340,8 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		entries:  c.entries,
 		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop, work: &c.work, stores: !memory,
 		dupes: dupes, hosts: identity.NewHostNames(),
-		scope: scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
+		scope:  scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
+		linked: c.listeners.wantLinks(),
 		onError: onError{
 			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
 			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },

@@ -48,6 +48,15 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	if no != nil {
 		return rec, no
 	}
+	if a.linked && from.parent != nil && !from.inline {
+		defer func() {
+			key := rec.Key
+			if key == (Key{}) { // it was refused before it had one
+				key = fingerprint
+			}
+			from.parent.noteLink(key)
+		}()
+	}
 	r := ctx.Request
 	retry := from.failed != nil && a.isRetry(s, from.failed, r, fingerprint)
 	rec.Depth = a.depthOf(from)

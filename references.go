@@ -131,6 +131,9 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 		}
 	}
 	if reason != "" {
+		if host != nil && a.linked {
+			j.noteLink(s.keyer.keys.Resolved(url))
+		}
 		a.ledger.Discover(1)
 		a.ledger.Refuse(1, uint8(Filtered), reason)
 		if host != nil && a.refusals.isOn() {
@@ -145,6 +148,9 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	rec := &s.records[len(s.records)-1] // filled in place: a Record is large, and this is done for each link
 	rec.Key, rec.Parent, rec.Slot, rec.Depth = s.keyer.keys.Resolved(url), j.root().rec.Key, slot, depth
 	rec.Data = s.data[start:len(s.data):len(s.data)]
+	if a.linked {
+		j.noteLink(rec.Key)
+	}
 }
 
 // refuseLink settles a reference that cannot be followed.

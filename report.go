@@ -130,6 +130,7 @@ func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) {
 		counter, dropped = &rp.counters.Dropped, 1
 	}
 	counter.Add(1)
+	j.noteLostItem()
 	reason, first := rp.lost.Count(report.Failure{Stage: outcome, Cause: reason, Text: text, URL: url})
 	key := itemReasonKey(outcome, reason)
 	rp.countForJob(j, func(c *jobCounts) {

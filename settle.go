@@ -63,6 +63,7 @@ type ended struct {
 	Settled             // without an Outcome it goes back to the cache
 	request *Request    // nil: it was not decoded, or no event will need it
 	id      string      // its CtxId
+	url     string      // for listeners; "": there are none
 	ids     []string    // those of what it fetched inline
 	job     *job        // nil: it was let go
 	retry   *RetryError // why it runs again
@@ -129,6 +130,9 @@ func (s *settler) endOf(j *job) ended {
 	case j.ctx != nil:
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
 		e.told, e.fields = s.report.inDetail(e.request, j.ctx.Response()), j.fields.Load()
+	}
+	if len(s.listeners) > 0 && e.request != nil {
+		e.url = e.request.Url
 	}
 	e.end = s.report.endOf(j, e.request, e.Outcome, e.Reason, e.Status, e.givenUp)
 	return e

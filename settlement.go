@@ -1,7 +1,9 @@
 package tegenaria
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
@@ -10,6 +12,7 @@ import (
 type Settlement struct {
 	CtxId   string  // of the attempt, as items, errors and committers have it
 	Caller  string  // the CtxId of the request whose code has sent it by Fetch; "" for one of the queue
+	URL     string  // of the request; a chain of redirects is several requests
 	Key     Key     // of the request; zero for one of Fetch
 	Parent  Key     // of the request that has sent it; zero for a seed and for one of Fetch, or if the cache does not keep it
 	Outcome Outcome // how it ended
@@ -17,7 +20,16 @@ type Settlement struct {
 	Failed  Stage   // the stage of its last failure; "" if it has not failed
 	Status  int     // of its response; 0 if there was none
 	Attempt int     // how often it was tried before
+
+	LostItems int // how many of its items were dropped or have failed
+	// Links are the beginnings of the keys of all requests that its code has sent in this attempt, in any order: those of links, duplicates
+	// and refused ones too, and the target of its redirect. Requests that are no requests, such as those of a scheme that is not
+	// crawled, have no key. It is empty unless a [LinkListener] wants it.
+	Links []uint64
 }
+
+// Short is the beginning of a key, its first eight bytes: what Links of a [Settlement] have.
+func (k Key) Short() uint64 { return binary.BigEndian.Uint64(k[:]) }
 
 // SettlementListener is an optional interface of any registered part: it is told how requests end. A part that is a
 // [Committer] too learns by it what became of what it has staged.
@@ -31,6 +43,14 @@ type Settlement struct {
 type SettlementListener interface {
 	Settling(settlements []Settlement)
 	Settled()
+}
+
+// LinkListener is an optional interface of a [SettlementListener]: its settlements have Links, which take eight bytes for each link until the
+// request is settled.
+type LinkListener interface {
+	SettlementListener
+	// ListensToLinks is called once, at the beginning of a run, and reports whether the links are wanted.
+	ListensToLinks() bool
 }
 
 // settlementListeners are those of a run.
@@ -48,13 +68,14 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 			continue
 		}
 		settlements = append(settlements, Settlement{
-			CtxId: e.id, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
+			CtxId: e.id, URL: e.url, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
 			Status: e.Status, Attempt: e.Record.Attempt,
 		})
 		if e.notes == nil {
 			continue
 		}
-		settlements[len(settlements)-1].Failed = e.notes.failed
+		last := &settlements[len(settlements)-1]
+		last.Failed, last.LostItems, last.Links = e.notes.failed, e.notes.lost, e.notes.links
 		for _, one := range e.notes.inline {
 			one.Caller = e.id
 			settlements = append(settlements, one)
@@ -69,6 +90,14 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 // stored tells them that the batch is stored.
 func (ls settlementListeners) stored() error { return ls.each("Settled", SettlementListener.Settled) }
 
+// wantLinks reports whether one of them wants the links of pages.
+func (ls settlementListeners) wantLinks() bool {
+	return slices.ContainsFunc(ls, func(l SettlementListener) bool {
+		wants, ok := l.(LinkListener)
+		return ok && wants.ListensToLinks()
+	})
+}
+
 // each calls a method of each. An error says that one has panicked.
 func (ls settlementListeners) each(method string, call func(SettlementListener)) error {
 	for _, l := range ls {
@@ -82,6 +111,8 @@ func (ls settlementListeners) each(method string, call func(SettlementListener))
 // settlementNotes are what a Settlement says beside the outcome of a job.
 type settlementNotes struct {
 	failed Stage        // where it failed last; "" if it did not
+	lost   int          // items of it
+	links  []uint64     // what its code has sent, if a part wants to know
 	inline []Settlement // of its inline requests, if a part wants to know
 }
 
@@ -101,12 +132,20 @@ func (j *job) note(change func(n *settlementNotes)) {
 // failedAt notes at which stage the job has failed.
 func (j *job) failedAt(at Stage) { j.note(func(n *settlementNotes) { n.failed = at }) }
 
+// noteLostItem notes that an item of the job was dropped or has failed.
+func (j *job) noteLostItem() { j.note(func(n *settlementNotes) { n.lost++ }) }
+
+// noteLink notes that code of the job has sent a request.
+func (j *job) noteLink(key Key) {
+	j.root().note(func(n *settlementNotes) { n.links = append(n.links, key.Short()) })
+}
+
 // noteInline notes how an inline request has ended, for those who want to know when the request of its caller is settled.
 func (s *settler) noteInline(j *job, outcome Outcome, reason string) {
 	if len(s.listeners) == 0 || j.call.GivenUp() {
 		return
 	}
-	one := Settlement{CtxId: j.ctx.CtxId, Outcome: outcome, Reason: reason, Attempt: j.rec.Attempt}
+	one := Settlement{CtxId: j.ctx.CtxId, URL: j.ctx.Request.Url, Outcome: outcome, Reason: reason, Attempt: j.rec.Attempt}
 	j.mu.Lock()
 	one.Status = int(j.status)
 	if j.notes != nil {
