@@ -15,6 +15,7 @@ type Settlement struct {
 	URL     string  // of the request; a chain of redirects is several requests
 	Key     Key     // of the request; zero for one of Fetch
 	Parent  Key     // of the request that has sent it; zero for a seed and for one of Fetch, or if the cache does not keep it
+	Seed    bool    // nothing has sent it but the spider's start, or Add, as far as the cache keeps that
 	Outcome Outcome // how it ended
 	Reason  string  // of the outcome; "" if it has none
 	Failed  Stage   // the stage of its last failure; "" if it has not failed
@@ -68,7 +69,7 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 			continue
 		}
 		settlements = append(settlements, Settlement{
-			CtxId: e.id, URL: e.url, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
+			CtxId: e.id, URL: e.url, Seed: e.Record.Parent == Key{} && e.Record.ParentSeq == 0, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
 			Status: e.Status, Attempt: e.Record.Attempt,
 		})
 		if e.notes == nil {

@@ -39,7 +39,7 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 		b.store.set(at, nil)
 		return nil
 	}
-	next := page{url: s.URL, asked: b.run.Number, seed: s.Parent == tegenaria.Key{}, read: before.read, items: before.items, links: before.links}
+	next := page{url: s.URL, asked: b.run.Number, seed: s.Seed, read: before.read, items: before.items, links: before.links}
 	next.seed = next.seed || before.seed && before.asked == b.run.Number
 	if !wasRead(s) {
 		if s.Outcome != tegenaria.Filtered {

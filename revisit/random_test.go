@@ -369,25 +369,27 @@ func randomHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// crawl crawls the shop with a history.
-func crawl(t *testing.T, h *revisit.History, path string, w *enginetest.World, told *witness, dropped map[string]bool, stops bool) error {
-	parser := tegenaria.Handle(func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[product]) error {
-		var page content
-		if err := json.Unmarshal(r.Bytes(), &page); err != nil {
+// parseShop reads a page.
+var parseShop = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[product]) error {
+	var page content
+	if err := json.Unmarshal(r.Bytes(), &page); err != nil {
+		return err
+	}
+	for _, one := range page.Items {
+		if err := out.Item(one); err != nil {
 			return err
 		}
-		for _, one := range page.Items {
-			if err := out.Item(one); err != nil {
-				return err
-			}
+	}
+	for _, link := range page.Links {
+		if err := out.Follow(link); err != nil {
+			return err
 		}
-		for _, link := range page.Links {
-			if err := out.Follow(link); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
+})
+
+// crawl crawls the shop with a history.
+func crawl(t *testing.T, h *revisit.History, path string, w *enginetest.World, told *witness, dropped map[string]bool, stops bool) error {
 	drop := tegenaria.PipelineFunc(0, func(_ context.Context, p product) (product, error) {
 		if dropped[p.SKU] {
 			return p, tegenaria.DropItem(errors.New("dropped"))
@@ -403,7 +405,7 @@ func crawl(t *testing.T, h *revisit.History, path string, w *enginetest.World, t
 		options = append(options, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 3}))
 	}
 	e := tegenaria.NewSpiderEngine(options...)
-	e.RegisterSpiders(tegenaria.NewSpiderOf("shop", parser, tegenaria.NewRequest(site+"/", tegenaria.GET, nil)))
+	e.RegisterSpiders(tegenaria.NewSpiderOf("shop", parseShop, tegenaria.NewRequest(site+"/", tegenaria.GET, nil)))
 	return e.Run(t.Context(), "shop")
 }
 
