@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -71,6 +72,7 @@ type Clash struct {
 type History struct {
 	folder  string
 	options Options
+	lock    *os.File // closed with the history
 
 	mu   sync.Mutex // guards the fields below, and what is stored
 	db   *pebble.DB
@@ -93,11 +95,15 @@ func open(folder string, o Options, existing bool) (*History, error) {
 		return nil, errors.New("revisit: Options have a Key and a KeyField: leave one of them out")
 	}
 	o.MaxRemoved = cmp.Or(o.MaxRemoved, 0.2)
-	db, m, err := openStore(folder, existing)
+	lock, err := claim(folder, existing)
 	if err != nil {
 		return nil, err
 	}
-	return &History{folder: folder, options: o, db: db, meta: m}, nil
+	db, m, err := openStore(folder)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &History{folder: folder, options: o, lock: lock, db: db, meta: m}, nil
 }
 
 // Close closes the history.
@@ -107,7 +113,7 @@ func (h *History) Close() error {
 	if h.db == nil {
 		return nil
 	}
-	err := h.db.Close()
+	err := errors.Join(h.db.Close(), h.lock.Close())
 	h.db = nil
 	return err
 }

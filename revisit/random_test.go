@@ -305,7 +305,7 @@ func (m *model) table() map[string]string {
 // run without faults it is what the shop has.
 func TestRandomHistories(t *testing.T) {
 	seed := deep.Seed()
-	for i := range deep.Rounds(100, 10_000) {
+	for i := range deep.Rounds(50, 10_000) {
 		t.Run(fmt.Sprint("seed ", seed+uint64(i)), func(t *testing.T) { randomHistory(t, seed+uint64(i)) })
 		if t.Failed() {
 			return

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/filelock"
 	"github.com/tegenaria/tegenaria/internal/privatefs"
 )
 
@@ -200,28 +200,42 @@ func (e *DamagedError) Error() string {
 // Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// openStore opens the store of a history.
-func openStore(folder string, readOnly bool) (*pebble.DB, meta, error) {
-	dir := filepath.Join(folder, "table")
-	if readOnly {
+// claim makes the folder of a history, and claims it until the file is closed.
+func claim(folder string, existing bool) (*os.File, error) {
+	dir := filepath.Join(folder, tableDir)
+	if existing {
 		if _, err := os.Stat(dir); err != nil {
-			return nil, meta{}, &NotFoundError{folder}
+			return nil, &NotFoundError{folder}
 		}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, meta{}, fmt.Errorf("revisit: %w", err)
+	if err := errors.Join(os.MkdirAll(dir, 0o700), privatefs.Narrow(dir)); err != nil {
+		return nil, fmt.Errorf("revisit: %w", err)
 	}
-	if err := privatefs.Narrow(dir); err != nil {
-		return nil, meta{}, fmt.Errorf("revisit: %w", err)
+	file, err := os.OpenFile(filepath.Join(folder, "table.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("revisit: %w", err)
 	}
+	err = filelock.Lock(file)
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, errors.Join(&InUseError{folder}, file.Close())
+	case err != nil && !errors.Is(err, errors.ErrUnsupported): // where there are no locks, Pebble's own has to do
+		return nil, errors.Join(fmt.Errorf("revisit: %w", err), file.Close())
+	}
+	return file, nil
+}
+
+// tableDir is the folder of the table in that of a history.
+const tableDir = "table"
+
+// openStore opens the store of a history.
+func openStore(folder string) (*pebble.DB, meta, error) {
+	dir := filepath.Join(folder, tableDir)
 	db, err := pebble.Open(dir, &pebble.Options{
 		FS: privatefs.New(dir), FormatMajorVersion: pebble.FormatValueSeparation, // pinned: a newer Pebble must not convert a store by itself
 		Logger: quiet{}, CacheSize: 16 << 20, MemTableSize: 8 << 20,
 	})
-	switch {
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
-		return nil, meta{}, &InUseError{folder}
-	case err != nil:
+	if err != nil {
 		return nil, meta{}, &DamagedError{folder, err}
 	}
 	m := meta{Format: format}
