@@ -173,19 +173,34 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }
 
-// close closes the parts in reverse order of opening.
+// committerTime is how long each committer of a complete job may take to close: it may have work to do that waits for the end of the
+// job, on all that was crawled.
+const committerTime = 15 * time.Minute
+
+// close closes the parts in reverse order of opening. All together have the grace, but for committers of a complete job.
 func (c *crawl) close(reason string) error {
 	c.stop.ending.Close(len(c.opened))
 	var errs []error
 	complete := c.settler != nil && c.settler.complete
-	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.stop.work), complete), c.cfg.Grace)
+	all, cancel := context.WithCancel(commit.OfClose(context.WithoutCancel(c.stop.work), complete))
 	defer cancel()
+	grace := c.cfg.Grace
 	for i := len(c.opened) - 1; i >= 0; i-- {
 		closer, ok := c.opened[i].(Closer)
 		if !ok {
 			continue
 		}
-		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
+		own, began := complete && isCommitter(closer), time.Now()
+		limit := grace
+		if own {
+			limit = max(grace, committerTime)
+		}
+		ctx, done := context.WithTimeout(all, limit)
+		err := c.closePart(ctx, cancel, closer, reason)
+		if done(); !own {
+			grace = max(0, grace-time.Since(began))
+		}
+		if err != nil {
 			errs = append(errs, errtext.Failed(fmt.Sprintf("closing %T", closer), "", "", err))
 		}
 	}

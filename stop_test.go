@@ -790,3 +790,63 @@ func TestStopReceivesAndCancels(t *testing.T) {
 		}
 	})
 }
+
+// A committer of a complete job may take longer than the grace to close, which is there for the parts after it; one of a job that goes
+// on may not, and a stop cuts it short.
+func TestCommitterClosesForLong(t *testing.T) {
+	for name, test := range map[string]struct {
+		stopped, hurried bool
+		took             time.Duration
+	}{
+		"complete":            {false, false, 10 * time.Minute},
+		"stopped by a limit":  {true, false, 5 * time.Second},
+		"stopped when closed": {false, true, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told, next error
+				slow := &longCommitter{opening: opening{close: func(ctx context.Context, _ string) error {
+					select {
+					case <-ctx.Done():
+						told = ctx.Err()
+					case <-time.After(10 * time.Minute):
+					}
+					return told
+				}}}
+				s := enginetest.NewSpider("http://a.test/")
+				s.Parse = enginetest.FollowAll
+				options := []tegenaria.EngineOption{tegenaria.EngineWithGrace(5 * time.Second), tegenaria.EngineWithPipelines(slow), tegenaria.EngineWithMiddlewares(
+					&opening{close: func(ctx context.Context, _ string) error { next = ctx.Err(); return nil }})}
+				if test.stopped {
+					options = append(options, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1}))
+				}
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/b")).Page("http://a.test/b", enginetest.Text("b"))
+				e := enginetest.NewEngine(w, s, options...)
+				result, began := make(chan error, 1), time.Now()
+				go func() { result <- enginetest.Run(t, e) }()
+				if test.hurried {
+					enginetest.Sleep(time.Minute)
+					ctx, cancel := context.WithCancel(t.Context())
+					cancel()
+					_ = e.Stop(ctx)
+				}
+				err := <-result
+				if took := time.Since(began).Round(time.Second); took != test.took {
+					t.Errorf("it took %s, want %s", took, test.took)
+				}
+				if isCut := test.stopped || test.hurried; isCut != (told != nil) || isCut == (err == nil) || isCut != (next != nil) {
+					t.Errorf("Run: %v; the committer: %v; the part after it: %v", err, told, next)
+				}
+			})
+		})
+	}
+}
+
+// longCommitter is a pipeline that commits nothing.
+type longCommitter struct{ opening }
+
+func (*longCommitter) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error { return nil }
+func (*longCommitter) CommitKey() string                                                { return "slow" }
+func (*longCommitter) Restore(context.Context, []byte) error                            { return nil }
+func (*longCommitter) Prepare(context.Context, []string) ([]byte, error)                { return nil, nil }
+func (*longCommitter) Discard(string)                                                   {}
