@@ -152,15 +152,19 @@ func (l *layers) checkCache() error {
 
 // openCache opens the HTTP cache of a command; nil if it has none.
 func (l *layers) openCache(command string) (*httpcache.Cache, error) {
-	if err := l.checkCache(); err != nil || l.cache.Folder == "" {
+	if err := l.checkCache(); err != nil || !l.isCached(command) {
 		return nil, err
 	}
-	if list := l.cache.Commands; len(list) > 0 && !slices.Contains(list, command) {
-		if from, _ := l.origin("cache.folder"); !strings.HasPrefix(from, "flag ") {
-			return nil, nil
-		}
-	}
 	return httpcache.Open(l.cache.Folder, httpcache.Options{Policy: l.cache.Policy})
+}
+
+// isCached reports whether a command uses the cache of the settings.
+func (l *layers) isCached(command string) bool {
+	if list := l.cache.Commands; l.cache.Folder != "" && len(list) > 0 && !slices.Contains(list, command) {
+		from, _ := l.origin("cache.folder")
+		return strings.HasPrefix(from, "flag ")
+	}
+	return l.cache.Folder != ""
 }
 
 // withCache calls do with the cache of a command that looks at single pages. If another process has the cache open, do has none, and the

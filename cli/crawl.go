@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/httpcache"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -29,6 +30,7 @@ type crawlFlags struct {
 	job, result           string
 	ifFinished            string
 	stopOK, emptyOK       bool
+	history, key          string
 	log                   logFlags
 }
 
@@ -44,6 +46,12 @@ func (f *crawlFlags) add(flags *pflag.FlagSet) {
 		"`DIR` that keeps the pages, so that the next crawl gets them from there, without requests and delays; see "+
 			"the command cache")
 	f.addCachePolicy(flags)
+	flags.StringVar(&f.history, "history", "",
+		"`DIR` that keeps the items from crawl to crawl, and what has changed since the last one; see the command changes. "+
+			"Each page is asked for only if it has changed, unless --cache-policy says otherwise")
+	flags.StringVar(&f.key, "key", "",
+		"of --history: `FIELD` that tells items apart, the same in each crawl, such as sku (default: the field with the tag "+
+			"key:\"true\", or else the URL of the page)")
 	flags.StringVar(&f.ifFinished, "if-finished", "",
 		"what is done if the --job was finished before: ok ends with exit code 0, fresh begins the job anew; "+
 			"without this `CHOICE` the exit code is 5")
@@ -73,6 +81,7 @@ func (c *call) crawlCommand() *cobra.Command {
 			"  " + c.name + " crawl quotes --job job -o quotes.csv --limit time=1h --stop-ok\n" +
 			"  " + c.name + " crawl quotes -s politeness.delay=1s --expect 'item_scraped >= 100'\n" +
 			"  " + c.name + " crawl quotes --cache .tegenaria/cache -O quotes.jsonl\n" +
+			"  " + c.name + " crawl quotes --history history -O quotes.jsonl\n" +
 			"  " + c.name + " crawl https://example.com/ --depth 2 -O pages.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -198,7 +207,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	expect, expectErr := newRules("--expect", f.expect)
 	stopIf, stopErr := newRules("--stop-if", f.stopIf)
 	outputs, outErr := c.app.outputs(f.appended, f.overwritten)
-	if err := errors.Join(layersErr, expectErr, stopErr, outErr, f.log.check(), f.checkJob()); err != nil {
+	if err := errors.Join(layersErr, expectErr, stopErr, outErr, f.log.check(), f.checkJob(), f.checkHistory()); err != nil {
 		return &usageError{err}
 	}
 	s, task, err := spider(l)
@@ -231,7 +240,17 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if isSeen {
 		c.out = printableLines{c.out}
 	}
-	cache, err := l.openCache("crawl")
+	history, err := c.openHistory(f, l, &task)
+	if err != nil {
+		return err
+	}
+	var cache *httpcache.Cache
+	if history != nil {
+		defer func() { err = errors.Join(err, history.Close()) }()
+		cache, err = c.openPages(f, l)
+	} else {
+		cache, err = l.openCache("crawl")
+	}
 	if err != nil {
 		return err
 	}
@@ -274,6 +293,9 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if err := c.app.addOutputs(run, outputs, c.out); err != nil {
 		return err
 	}
+	if history != nil {
+		run.Add(tegenaria.EngineWithPipelines(history.Changes(changesFeed(f.history))))
+	}
 	if err := l.add(run); err != nil {
 		return err
 	}
@@ -282,7 +304,11 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 		return err
 	}
 	result.run = &pastRun{Spider: task.name(), Began: time.Now(), Job: f.job, Args: task.Args, Settings: changedSettings(run.engine, l)}
-	return c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
+	err = c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
+	if history != nil && !f.log.quiet {
+		err = errors.Join(err, c.sayChanged(history))
+	}
+	return err
 }
 
 // judged runs the crawl and judges it.

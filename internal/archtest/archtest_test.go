@@ -134,8 +134,8 @@ func TestImports(t *testing.T) {
 			{"feed/sqlite", "modernc.org/sqlite", ""},
 			{"feed", "modernc.org/sqlite", "belongs to feed/sqlite and examples/linksrus alone"},
 			{"feed/sqlite", "github.com/jackc/pgx/v5/pgxpool", "belongs to feed/postgres and cluster and internal/pgretry alone"},
-			{"examples/quotes", "github.com/cockroachdb/pebble/v2/vfs", "belongs to cache/disk and internal/privatefs and httpcache/internal/store alone"},
-			{".", "github.com/cockroachdb/pebble/v2", "belongs to cache/disk and internal/privatefs and httpcache/internal/store alone"},
+			{"examples/quotes", "github.com/cockroachdb/pebble/v2/vfs", "belongs to cache/disk and internal/privatefs and httpcache/internal/store and revisit alone"},
+			{".", "github.com/cockroachdb/pebble/v2", "belongs to cache/disk and internal/privatefs and httpcache/internal/store and revisit alone"},
 			{"feed", "modernc.org/sqlites", ""},
 		} {
 			want(t, archtest.Imports([]archtest.Package{{ImportPath: ours(c.from), Imports: []string{c.imported}}}), c.from, c.words)

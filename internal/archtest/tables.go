@@ -38,6 +38,7 @@ var plan = map[string]floor{
 	"media":      room,
 	"warc":       room,
 	"httpcache":  room,
+	"revisit":    room,
 	"spiders":    room,
 	"cache/disk": room,
 	"cluster":    room,
@@ -144,7 +145,7 @@ var rootModules = map[string]string{
 var heavyModules = map[string][]string{
 	"github.com/abadojack/whatlanggo":          {"content/language"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"pipeline/schema"},
-	"github.com/cockroachdb/pebble/v2":         {"cache/disk", "internal/privatefs", "httpcache/internal/store"},
+	"github.com/cockroachdb/pebble/v2":         {"cache/disk", "internal/privatefs", "httpcache/internal/store", "revisit"},
 	"github.com/spf13/cobra":                   {"cli", "cmd/tegenaria"},
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},
