@@ -102,7 +102,7 @@ func (c *call) changesOf(ctx context.Context, history *revisit.History, dir stri
 		}
 	}
 	for i := range shown {
-		c.sayRun(dir, &shown[i])
+		c.sayRun(dir, &shown[i], false)
 	}
 	lines := changedLines(filepath.Join(dir, changesFile), shown)
 	if f.format == "jsonl" {

@@ -305,8 +305,8 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	}
 	result.run = &pastRun{Spider: task.name(), Began: time.Now(), Job: f.job, Args: task.Args, Settings: changedSettings(run.engine, l)}
 	err = c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
-	if history != nil && !f.log.quiet {
-		err = errors.Join(err, c.sayChanged(history))
+	if history != nil {
+		err = errors.Join(err, c.sayChanged(history, f.log.quiet))
 	}
 	return err
 }

@@ -112,8 +112,8 @@ func (c *call) openPages(f *crawlFlags, l *layers) (*httpcache.Cache, error) {
 	return httpcache.Open(folder, httpcache.Options{Policy: policy})
 }
 
-// sayChanged says what a crawl has found.
-func (c *call) sayChanged(h *history) error {
+// sayChanged says what a crawl has found; if quiet, only what its user should look at.
+func (c *call) sayChanged(h *history, quiet bool) error {
 	runs, err := h.Runs()
 	if err != nil || len(runs) == 0 {
 		return err
@@ -122,18 +122,20 @@ func (c *call) sayChanged(h *history) error {
 	if last.Number == h.before && !h.isJob { // it has settled no page
 		return nil
 	}
-	c.sayRun(h.dir, last)
+	c.sayRun(h.dir, last, quiet)
 	return nil
 }
 
-// sayRun says what a run has found.
-func (c *call) sayRun(dir string, r *revisit.Run) {
+// sayRun says what a run has found; if quiet, only what the user should look at.
+func (c *call) sayRun(dir string, r *revisit.Run, quiet bool) {
 	say := func(format string, values ...any) {
 		fmt.Fprintln(c.err, c.name+": "+printable(fmt.Sprintf(format, values...)))
 	}
-	say("run %d of the history %s: %d new, %d changed, %d unchanged, %d removed; pages that keep what they gave before: %d",
-		r.Number, dir, r.New, r.Changed, r.Unchanged, r.Removed, r.Failed+r.Kept)
-	if !r.Complete {
+	if !quiet {
+		say("run %d of the history %s: %d new, %d changed, %d unchanged, %d removed; pages that keep what they gave before: %d",
+			r.Number, dir, r.New, r.Changed, r.Unchanged, r.Removed, r.Failed+r.Kept)
+	}
+	if !quiet && !r.Complete {
 		say("run %d did not come to its end, so it has removed nothing", r.Number)
 	}
 	if r.Withheld > 0 {

@@ -158,8 +158,11 @@ func TestHistory(t *testing.T) {
 	s.edit(func(prices map[string]int) {
 		maps.DeleteFunc(prices, func(sku string, _ int) bool { return sku > "a02" })
 	})
-	_, stderr = command(t, app, 0, crawl)
+	_, stderr = command(t, app, 0, crawl+" --quiet")
 	matches(t, stderr, "16 items would be removed, more than a run may remove: .* changes h --accept-removed removes them")
+	if strings.Count(stderr, "\n") != 1 {
+		t.Errorf("a quiet crawl says more:\n%s", stderr)
+	}
 	stdout, stderr = command(t, app, 0, "changes h")
 	matches(t, stderr, "16 items would be removed")
 	if stdout != "" {

@@ -1,0 +1,92 @@
+package revisit_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/revisit"
+)
+
+type book struct {
+	ISBN  string `json:"isbn" key:"true"` // tells the books apart
+	Price string `json:"price"`
+}
+
+// A shop is crawled on two days. On the second one a price has changed, and the feed has that change alone.
+func Example() {
+	price := "12.00"
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<li id=111>%s</li><li id=222>9.00</li>", price)
+	}))
+	defer shop.Close()
+	folder, err := os.MkdirTemp("", "history")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	parse := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
+		for _, b := range page.CSS("li").All() {
+			if err := out.Item(book{b.Attr("id"), b.Text()}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	crawl := func() error {
+		history, err := revisit.Open(folder, revisit.Options{})
+		if err != nil {
+			return err
+		}
+		defer history.Close()
+		changes := history.Changes(feed.JSONL(filepath.Join(folder, "changes.jsonl")))
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("books", parse, shop.URL)),
+			tegenaria.EngineWithPipelines(changes), tegenaria.EngineWithQuiet())
+		if err := engine.Run(context.Background(), "books"); err != nil {
+			return err
+		}
+		runs, err := history.Runs()
+		if err != nil {
+			return err
+		}
+		last := runs[len(runs)-1]
+		fmt.Printf("run %d: %d new, %d changed, %d unchanged, %d removed\n", last.Number, last.New, last.Changed, last.Unchanged, last.Removed)
+		return nil
+	}
+	for range 2 {
+		if err := crawl(); err != nil {
+			panic(err)
+		}
+		price = "10.00"
+	}
+	// Output:
+	// run 1: 2 new, 0 changed, 0 unchanged, 0 removed
+	// run 2: 0 new, 1 changed, 1 unchanged, 0 removed
+}
+
+// The table has the items as they were found last, whichever run that was.
+func ExampleHistory_Items() {
+	folder, err := os.MkdirTemp("", "history")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	history, err := revisit.Open(folder, revisit.Options{KeyField: "isbn", MaxRemoved: 0.05})
+	if err != nil {
+		panic(err)
+	}
+	defer history.Close()
+	for row, err := range history.Items() {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(row.Key, string(row.Item))
+	}
+	// Output:
+}
