@@ -132,8 +132,8 @@ func (c *call) sayRun(dir string, r *revisit.Run, quiet bool) {
 		fmt.Fprintln(c.err, c.name+": "+printable(fmt.Sprintf(format, values...)))
 	}
 	if !quiet {
-		say("run %d of the history %s: %d new, %d changed, %d unchanged, %d removed; pages that keep what they gave before: %d",
-			r.Number, dir, r.New, r.Changed, r.Unchanged, r.Removed, r.Failed+r.Kept)
+		say("run %d of the history %s: %d new, %d changed, %d unchanged, %d removed; pages that keep their items: %d failed, %d read",
+			r.Number, dir, r.New, r.Changed, r.Unchanged, r.Removed, r.Failed, r.Kept)
 	}
 	if !quiet && !r.Complete {
 		say("run %d did not come to its end, so it has removed nothing", r.Number)

@@ -174,6 +174,10 @@ func completeSetting(prefix string) cobra.CompletionFunc {
 func (c *call) completeCrawl(cmd *cobra.Command, f *crawlFlags) {
 	f.log.complete(cmd)
 	completeCache(cmd)
+	must(cmd.RegisterFlagCompletionFunc("history", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}))
+	must(cmd.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions))
 	must(cmd.RegisterFlagCompletionFunc("set", completeSetting("")))
 	must(cmd.RegisterFlagCompletionFunc("limit", completeSetting("limits.")))
 	must(cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
