@@ -98,6 +98,9 @@ func (s *scene) judgeParts(lines []byte, r *result) error {
 			r.Wrong++
 		}
 	}
+	if err := s.judgeChanges(lines, r); err != nil {
+		return err
+	}
 	archived, err := archivedPages(s.folder)
 	if err != nil {
 		return err
@@ -110,6 +113,37 @@ func (s *scene) judgeParts(lines []byte, r *result) error {
 			r.Twice += n - 1
 		}
 	}
+	return nil
+}
+
+// judgeChanges judges what the history says is new: each item of the output once.
+func (s *scene) judgeChanges(lines []byte, r *result) error {
+	file, err := os.ReadFile(filepath.Join(s.folder, "changes.jsonl"))
+	if err != nil {
+		return err
+	}
+	told := make(map[string]int)
+	for line := range bytes.Lines(file) {
+		var change struct{ Op, Key string }
+		if err := json.Unmarshal(line, &change); err != nil || change.Op != "new" {
+			r.Wrong++
+		}
+		told[change.Key]++
+	}
+	for line := range bytes.Lines(lines) {
+		var item struct{ SKU string }
+		if json.Unmarshal(line, &item) != nil {
+			continue // which was counted
+		}
+		switch n := told[item.SKU]; {
+		case n == 0:
+			r.Missing++
+		case n > 1:
+			r.Twice += n - 1
+		}
+		delete(told, item.SKU)
+	}
+	r.Wrong += len(told)
 	return nil
 }
 

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command everything is a durable crawl of ours with all parts switched on together: the standard middlewares, a login by a form, a
-// sitemap, pages that Chromium renders, pictures of the items, a web archive, an HTTP cache and an output. Everything lies beside the
+// sitemap, pages that Chromium renders, pictures of the items, a web archive, an HTTP cache, a history and an output. Everything lies beside the
 // output of -out.
 package main
 
@@ -25,6 +25,7 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/media"
 	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/revisit"
 	"github.com/tegenaria/tegenaria/sitemap"
 	"github.com/tegenaria/tegenaria/warc"
 )
@@ -42,6 +43,9 @@ type product struct {
 const scripted = `/p/\d*7$`
 
 var isScripted = regexp.MustCompile(scripted)
+
+// changes is the file of what the history says is new.
+const changes = "changes.jsonl"
 
 // rendered are the options of a request for such a page.
 var rendered = []tegenaria.RequestOption{tegenaria.RequestWithDownloader("browser"), browser.ReadyWhen("a[href]")}
@@ -66,6 +70,11 @@ func run(j job.Job) (err error) {
 	if err != nil {
 		return err
 	}
+	history, err := revisit.Open(filepath.Join(folder, "history"), revisit.Options{KeyField: "sku"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, history.Close()) }()
 	chromium, err := browser.Open(browser.Options{DangerouslyWithoutSandbox: os.Geteuid() == 0}) // the pages are our own
 	if err != nil {
 		return err
@@ -77,7 +86,8 @@ func run(j job.Job) (err error) {
 			tegenaria.NewRequest(j.URL+"login/", tegenaria.GET, nil, tegenaria.RequestWithParserName("login")))),
 		tegenaria.EngineWithMiddlewares(middleware.Standard()...),
 		tegenaria.EngineWithDownloaderLayers(pages.Layer, archive.Layer),
-		tegenaria.EngineWithPipelines(media.New(media.Options{Dir: filepath.Join(folder, "pictures"), Images: true}), feed.JSONL(j.Out)))...)
+		tegenaria.EngineWithPipelines(media.New(media.Options{Dir: filepath.Join(folder, "pictures"), Images: true}), feed.JSONL(j.Out),
+			history.Changes(feed.JSONL(filepath.Join(folder, changes)))))...)
 	engine.RegisterDownloader("browser", chromium)
 	engine.RegisterParser("login", tegenaria.Handle(login))
 	engine.RegisterParser("list", tegenaria.Handle(list))
