@@ -61,8 +61,8 @@ func become(args []string, stderr io.Writer) (code int, done bool) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		err = fmt.Errorf("the project in %s cannot be built, because there is no Go on this machine: https://go.dev/dl/ has it", dir)
-		if command != "jobs" && command != "cache" && !hasURL(args) {
-			return fail(fmt.Errorf("%w; crawl URL, fetch URL, view URL, cache and jobs work without it", err))
+		if command != "jobs" && command != "cache" && command != "changes" && !hasURL(args) {
+			return fail(fmt.Errorf("%w; crawl URL, fetch URL, view URL, cache, changes and jobs work without it", err))
 		}
 		fmt.Fprintf(stderr, "tegenaria: %v; going on without the project\n", err)
 		return 0, false
