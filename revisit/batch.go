@@ -53,16 +53,20 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 	if next.items, err = b.give(s, items); err != nil {
 		return err
 	}
-	if len(before.items) > 0 && (s.LostItems > 0 || len(items) == 0) { // it may give what it gave before
-		b.run.Kept++
-		for _, id := range before.items {
-			if !slices.Contains(next.items, id) {
-				next.items = append(next.items, id)
-			}
-		}
-	}
+	var missing []itemID // what it gave before
 	for _, id := range before.items {
 		if !slices.Contains(next.items, id) {
+			missing = append(missing, id)
+		}
+	}
+	switch may, err := b.mayGive(s, items, &before); {
+	case err != nil:
+		return err
+	case len(missing) > 0 && may:
+		b.run.Kept++
+		next.items = append(next.items, missing...)
+	default:
+		for _, id := range missing {
 			if err := b.withdraw(id, s.Key, NotOnPage); err != nil {
 				return err
 			}
@@ -70,6 +74,16 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 	}
 	b.store.set(at, next.encode())
 	return nil
+}
+
+// mayGive reports whether a page that was read may give what it gave before, and does not now: some of its items were lost, or it gives none,
+// or another spider has read it.
+func (b *batch) mayGive(s *tegenaria.Settlement, items []given, before *page) (bool, error) {
+	if s.LostItems > 0 || len(items) == 0 {
+		return true, nil
+	}
+	alike, err := b.changes.isAlike(before.read)
+	return !alike, err
 }
 
 // wasRead reports whether a page was read: its parser has ended without an error, or it leads elsewhere.

@@ -40,7 +40,8 @@ type changes struct {
 	resumable bool
 	ctx       context.Context // for the feed: its files are made durable with each batch
 	run       Run
-	failed    error // why nothing more can be written
+	alike     map[int]bool // by the number of a run: it had the spider and the arguments of this one
+	failed    error        // why nothing more can be written
 }
 
 var (
@@ -119,7 +120,7 @@ func (c *changes) Restore(ctx context.Context, stored []byte) error {
 	c.resumable = tegenaria.Resumable(ctx)
 	c.ctx = commit.OfRun(context.WithoutCancel(ctx), tegenaria.SpiderName(ctx), tegenaria.WorkerName(ctx), false)
 	c.staged.Reset(staging.Options{}) // without a spool: in memory, until their pages settle
-	c.settling, c.failed = nil, nil
+	c.settling, c.alike, c.failed = nil, nil, nil
 	if stored == nil {
 		c.run = Run{Number: h.meta.Run + 1, Spider: tegenaria.SpiderName(ctx), Arguments: h.options.Arguments, Began: now()}
 	} else if err := c.resume(stored); err != nil {

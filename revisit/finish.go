@@ -134,10 +134,6 @@ type gonePage struct {
 // if it was read by another spider or with other arguments; or if a lost page has led to it when that was read last.
 func (c *changes) unreached(ctx context.Context) (gone []gonePage, err error) {
 	db, run := c.history.db, c.run.Number
-	alike, err := c.alikeRuns()
-	if err != nil {
-		return nil, err
-	}
 	each := func(call func(key string, p *page)) error {
 		return eachOf(db, pagePrefix, func(key string, value []byte) error {
 			p, err := decodePage(value)
@@ -149,12 +145,15 @@ func (c *changes) unreached(ctx context.Context) (gone []gonePage, err error) {
 		})
 	}
 	var unread lostPages // in the order of their keys
+	var unknown error
 	if err := each(func(key string, p *page) {
 		if p.read != run {
-			unread.add(keyIn(key).Short(), p.seed || p.asked == run || !alike[p.read])
+			alike, err := c.isAlike(p.read)
+			unknown = errors.Join(unknown, err)
+			unread.add(keyIn(key).Short(), p.seed || p.asked == run || !alike)
 		}
-	}); err != nil {
-		return nil, err
+	}); err != nil || unknown != nil {
+		return nil, errors.Join(err, unknown)
 	}
 	if len(unread.short) == 0 {
 		return nil, nil
@@ -199,18 +198,27 @@ func (c *changes) lead(unread *lostPages, short uint64) error {
 	})
 }
 
-// alikeRuns returns the runs with the spider and the arguments of this one.
-func (c *changes) alikeRuns() (map[int]bool, error) {
-	alike := map[int]bool{c.run.Number: true, 0: true} // 0: pages that no run has read give nothing
-	err := eachOf(c.history.db, runPrefix, func(_ string, value []byte) error {
-		var r Run
-		if err := json.Unmarshal(value, &r); err != nil {
-			return &DamagedError{c.history.folder, err}
-		}
-		alike[r.Number] = alike[r.Number] || r.Spider == c.run.Spider && r.Arguments == c.run.Arguments
-		return nil
-	})
-	return alike, err
+// isAlike reports whether a run had the spider and the arguments of this one. 0 is that of pages that none has read, which give nothing.
+func (c *changes) isAlike(run int) (bool, error) {
+	if run == 0 || run == c.run.Number {
+		return true, nil
+	}
+	if alike, known := c.alike[run]; known {
+		return alike, nil
+	}
+	var r Run
+	text, err := newChange(c.history.db).get(runAt(run))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return false, &DamagedError{c.history.folder, err}
+	}
+	if c.alike == nil {
+		c.alike = make(map[int]bool)
+	}
+	c.alike[run] = r.Spider == c.run.Spider && r.Arguments == c.run.Arguments
+	return c.alike[run], nil
 }
 
 // lostPages are pages that were not read, by the beginnings of their keys, and which of them are lost.

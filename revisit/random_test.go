@@ -192,7 +192,6 @@ type known struct {
 type row struct {
 	price int
 	pages map[string]bool
-	seen  int
 }
 
 // settle enters the pages of a run. dropped are the items that a pipeline has dropped.
