@@ -37,8 +37,11 @@ type Events struct {
 	// called for duplicates and for requests that are refused when they are sent: so it needs no Request for each link,
 	// as RequestSettled does
 	RequestEnded func(end RequestEnd)
-	ItemScraped  func(item *ItemMeta)                              // the item has passed all pipelines
-	ItemDropped  func(err *HandleError)                            // a pipeline has returned DropItem
+	ItemScraped  func(item *ItemMeta)   // the item has passed all pipelines
+	ItemDropped  func(err *HandleError) // a pipeline has returned DropItem
+	// the item was scraped, or was dropped or has failed in a pipeline; called once for each, after ItemScraped and
+	// ItemDropped. It is not called for an item that is lost because code of its page was given up
+	ItemEnded    func(end ItemEnd)
 	Error        func(err *HandleError)                            // a failure, before the ErrorHandlers are called
 	SlowCallback func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
 	// a callback did not return in time and is no longer waited for: its request fails, unless the crawl gives up
@@ -59,7 +62,8 @@ func (e Events) and(more Events) Events {
 		RequestSettled:  guard.BothOfThree(e.RequestSettled, more.RequestSettled),
 		RequestEnded:    guard.Both(e.RequestEnded, more.RequestEnded),
 		ItemScraped:     guard.Both(e.ItemScraped, more.ItemScraped),
-		ItemDropped:     guard.Both(e.ItemDropped, more.ItemDropped), Error: guard.Both(e.Error, more.Error),
+		ItemDropped:     guard.Both(e.ItemDropped, more.ItemDropped),
+		ItemEnded:       guard.Both(e.ItemEnded, more.ItemEnded), Error: guard.Both(e.Error, more.Error),
 		SlowCallback: guard.BothOfThree(e.SlowCallback, more.SlowCallback),
 		Abandoned:    guard.BothOfTwo(e.Abandoned, more.Abandoned),
 		SlotBlocked:  guard.Both(e.SlotBlocked, more.SlotBlocked),

@@ -237,6 +237,10 @@ func (s *items) done(t *itemTask, err error) {
 		if f := s.cfg.events.ItemScraped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(t.meta) }) })
 		}
+		if s.cfg.events.ItemEnded != nil {
+			r, _ := s.pageOf(t.job)
+			s.tellEnd(t, ItemEnd{Item: t.meta, Request: r, Outcome: itemScraped})
+		}
 		if limit := int64(s.limits.Items); limit > 0 && scraped >= limit {
 			s.stop.requestStop("limit: items", nil)
 		}
@@ -254,18 +258,19 @@ func (s *items) done(t *itemTask, err error) {
 		if why.Err = drop.reason; why.Err == nil {
 			why.Err = errNoReason
 		}
-		s.report.lostItem(t.job, itemDropped, &why)
+		reason := s.report.lostItem(t.job, itemDropped, &why)
 		if f := s.cfg.events.ItemDropped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(herr) }) })
 		}
+		s.tellEnd(t, ItemEnd{Item: t.meta, Request: r, Outcome: itemDropped, Reason: reason, Err: why.Err})
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		s.report.lostItem(t.job, itemDropped, herr)
+		s.tellEnd(t, ItemEnd{Item: t.meta, Request: r, Outcome: itemDropped, Reason: s.report.lostItem(t.job, itemDropped, herr), Err: err})
 		s.stop.closeSpider(reason)
 		return
 	}
-	s.report.lostItem(t.job, itemFailed, herr)
+	s.tellEnd(t, ItemEnd{Item: t.meta, Request: r, Outcome: itemFailed, Reason: s.report.lostItem(t.job, itemFailed, herr), Err: err})
 	s.tell(t, StageError, func() {
 		s.report.failed(herr)
 		failed := &failedRequest{request: r, depth: t.job.rec.Depth, attempt: t.job.rec.Attempt}
@@ -280,6 +285,13 @@ func (s *items) pageOf(j *job) (*Request, *Response) {
 		return s.abandoned.codec.requestOf(&j.rec), nil
 	}
 	return j.ctx.Request, j.ctx.Response()
+}
+
+// tellEnd calls ItemEnded, if there is one.
+func (s *items) tellEnd(t *itemTask, end ItemEnd) {
+	if f := s.cfg.events.ItemEnded; f != nil {
+		s.tell(t, StageEvent, func() { s.report.event(func() { f(end) }) })
+	}
 }
 
 // tell runs an event handler or ErrorHandlers at an item's end.

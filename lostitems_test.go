@@ -71,23 +71,24 @@ var endings = []struct {
 }
 
 // crawlDebug runs a crawl of these items with a log at debug level.
-func crawlDebug(t *testing.T, items ...any) (tegenaria.Stats, *bytes.Buffer) {
-	var log bytes.Buffer
+func crawlDebug(t *testing.T, items ...any) (stats tegenaria.Stats, ends []tegenaria.ItemEnd, log *bytes.Buffer) {
+	log = new(bytes.Buffer)
 	logger := logrus.New()
-	logger.SetOutput(&log)
+	logger.SetOutput(log)
 	logger.SetLevel(logrus.DebugLevel)
 	logger.SetFormatter(&logrus.TextFormatter{DisableColors: true, DisableTimestamp: true, DisableQuote: true})
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	e := enginetest.NewEngine(w, sending(items...), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithItemConcurrency(1),
+		tegenaria.EngineWithEvents(tegenaria.Events{ItemEnded: func(end tegenaria.ItemEnd) { ends = append(ends, end) }}),
 		tegenaria.EngineWithPipelines(ruled(), pipeline.Validate[priced](pipeline.ValidateOptions{Drop: true})))
 	enginetest.MustRun(t, e)
-	return e.Stats(), &log
+	return e.Stats(), ends, log
 }
 
 func TestItemReasons(t *testing.T) {
 	for _, tt := range endings {
 		t.Run(tt.name, func(t *testing.T) {
-			stats, log := crawlDebug(t, tt.item)
+			stats, ends, log := crawlDebug(t, tt.item)
 			want := make(map[string]int64)
 			if tt.reason != "" {
 				want[tt.reason] = 1
@@ -98,6 +99,10 @@ func TestItemReasons(t *testing.T) {
 			outcome, reason, _ := strings.Cut(tt.reason, ": ")
 			if outcome == "" {
 				outcome = "scraped"
+			}
+			if len(ends) != 1 || ends[0].Outcome != outcome || ends[0].Reason != reason || ends[0].Request.Url != "http://a.test/" ||
+				ends[0].Item.Item != tt.item || (ends[0].Err != nil) != (outcome != "scraped") {
+				t.Errorf("ItemEnded was told %+v", ends)
 			}
 			line := lineWith(t, log, "level=debug msg=item ended")
 			for _, part := range []string{"outcome=" + outcome, "url=http://a.test/", fmt.Sprintf("type=%T", tt.item), reason} {

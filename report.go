@@ -110,7 +110,7 @@ func (rp *reporter) failed(herr *HandleError) {
 	}
 }
 
-// The outcomes of items, as Stats.ItemReasons and the log have them.
+// The outcomes of items, as Stats.ItemReasons, ItemEnd and the log have them.
 const (
 	itemScraped = "scraped"
 	itemDropped = "dropped"
@@ -118,8 +118,8 @@ const (
 )
 
 // lostItem counts and logs an item of a job that was dropped or failed. The error says why, without the verb that has
-// ended it; a failure is told by itself.
-func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) {
+// ended it; a failure is told by itself. It returns the reason in a few words.
+func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) (reason string) {
 	reason, text := itemReason(herr)
 	url, itemType := urlOf(herr.Request), ""
 	if herr.Item != nil {
@@ -145,6 +145,7 @@ func (rp *reporter) lostItem(j *job, outcome string, herr *HandleError) {
 		rp.log.Dropped(errtext.Beside(herr.Err, url), reason, itemType, url)
 	}
 	rp.log.Item(outcome, reason, itemType, url)
+	return reason
 }
 
 // itemReason returns why an item was dropped or failed, in a few words, and in full if these do not say all.

@@ -197,7 +197,7 @@ func (l *layers) origin(key string) (origin string, secret bool) {
 
 // newRun makes an engine for a spider, as the code says it. l has the arguments that the spider was made of. first are options that come before those of the program.
 func (c *call) newRun(l *layers, spider tegenaria.SpiderInterface, job string, first ...tegenaria.EngineOption) (*Run, error) {
-	run := &Run{spider: spider, args: l.made, job: job, engine: tegenaria.NewSpiderEngine()}
+	run := &Run{spider: spider, args: l.made, job: job, engine: tegenaria.NewSpiderEngine(), layers: l}
 	if visit, ok := spider.(*fixture.Visit); ok {
 		run.spider = visit.Spider()
 	}

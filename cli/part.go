@@ -53,6 +53,7 @@ type Run struct {
 	job    string
 	stderr io.Writer
 	logger *logrus.Logger
+	layers *layers // where settings have their values from
 }
 
 // Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
@@ -76,6 +77,13 @@ func (r *Run) Stderr() io.Writer { return r.stderr }
 
 // Logger is that of the flags of the command crawl, such as --log-file.
 func (r *Run) Logger() *logrus.Logger { return r.logger }
+
+// IsSecret reports whether the value of a setting of the engine, such as "politeness.user_agent", is not to be shown: it came from a file
+// of its own, or its name says so.
+func (r *Run) IsSecret(setting string) bool {
+	_, secret := r.layers.origin(setting)
+	return hasSecret(setting, secret)
+}
 
 // Add gives the engine further options. Those of the settings file and of flags come later, and win. A nil option is ignored.
 func (r *Run) Add(options ...tegenaria.EngineOption) {

@@ -133,9 +133,14 @@ func isSecret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
+// hasSecret reports whether the value of a setting is secret; secret says that it came from a file of its own.
+func hasSecret(name string, secret bool) bool {
+	return name != "secret_headers" && (secret || isSecret(name))
+}
+
 // mask hides a value that came from a file of its own, or whose name says that it is secret.
 func (s *shownSetting) mask(secret bool) {
-	if s.Value != "" && s.Name != "secret_headers" && (secret || isSecret(s.Name)) {
+	if s.Value != "" && hasSecret(s.Name, secret) {
 		s.Value = "••••••"
 	}
 }

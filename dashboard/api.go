@@ -127,6 +127,11 @@ func (b *Board) routes(mux *http.ServeMux) {
 	view("GET /api/v1/run", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.run()) })
 	view("GET /api/v1/hosts", b.listHosts)
 	view("GET /api/v1/failures", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.failures.list()) })
+	view("GET /api/v1/items", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, b.items.list(b.engine.Stats().Fields))
+	})
+	view("GET /api/v1/log", b.listLines)
+	view("GET /api/v1/settings", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.wired()) })
 	view("GET /api/v1/changes", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.log.newest()) })
 	view("GET /api/v1/events", b.stream)
 	if b.options.Metrics != nil {
@@ -190,6 +195,16 @@ func (b *Board) listHosts(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	answer(w, http.StatusOK, b.hosts(n))
+}
+
+// listLines answers with the lines of the log, of one level and those above it.
+func (b *Board) listLines(w http.ResponseWriter, r *http.Request) {
+	least, err := levelOf(r)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, b.lines.newest(least))
 }
 
 // hosts returns the n busiest hosts.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/webguard"
 )
@@ -19,6 +21,10 @@ type Options struct {
 	Names []string
 	// Metrics, unless nil, answers GET /metrics, for those who may view: the handler of a registry with package telemetry's Metrics.
 	Metrics http.Handler
+	// Logger, unless nil, is that of the engine, which the page of the log shows: [New] adds a hook to it. Without it the page has no lines.
+	Logger *logrus.Logger
+	// Secret, unless nil, reports whether the value of a setting, such as "politeness.user_agent", is not to be shown.
+	Secret func(setting string) bool
 	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
 	Changed func(what string)
 }
@@ -33,6 +39,8 @@ type Board struct {
 	made    map[string]page // by name
 
 	failures failures // of the run, or of the last one
+	items    items    // of the same run
+	lines    logLines // of all runs
 	log      changes
 
 	life  context.Context // ends by Close
@@ -42,6 +50,7 @@ type Board struct {
 	mu       sync.Mutex         // guards the fields below
 	end      context.CancelFunc // of the sampling of a run; nil: there is none
 	samples  samples
+	settings []Setting // of the run; nil: none has begun
 }
 
 // New makes a board. It adds events to the engine, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
@@ -56,17 +65,21 @@ func New(engine *tegenaria.SpiderEngine, o Options) *Board {
 	tegenaria.EngineWithEvents(tegenaria.Events{
 		Started: func(tegenaria.SpiderInterface) { b.begin() },
 		Closed:  func(string) { b.over() },
-		Error:   b.failures.add,
+		Error:   b.failures.add, ItemEnded: b.items.add,
 	})(engine)
+	if o.Logger != nil {
+		o.Logger.AddHook(&b.lines)
+	}
 	return b
 }
 
 // ServeHTTP answers a request.
 func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) { b.handler.ServeHTTP(w, r) }
 
-// Close ends the streams of the board, so that the server around it can end.
+// Close ends the streams of the board, so that the server around it can end. It keeps no further lines of the log.
 func (b *Board) Close() {
 	b.close()
+	b.lines.end()
 	b.over()
 }
 
@@ -87,10 +100,12 @@ func (b *Board) changed(what string) {
 // begin begins to sample the counters of a run.
 func (b *Board) begin() {
 	ctx, end := context.WithCancel(b.life)
+	settings := settingsOf(b.engine, b.options.Secret)
 	b.mu.Lock()
-	b.samples, b.end = samples{}, end
+	b.samples, b.end, b.settings = samples{}, end, settings
 	b.mu.Unlock()
 	b.failures.reset()
+	b.items.reset()
 	b.sampling.Go(func() { // over waits for it
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
@@ -142,4 +157,15 @@ func (b *Board) curve() Curve {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.samples.curve()
+}
+
+// wired returns the settings of the run, or of the next one before there was any.
+func (b *Board) wired() Settings {
+	b.mu.Lock()
+	list := b.settings
+	b.mu.Unlock()
+	if list == nil {
+		list = settingsOf(b.engine, b.options.Secret)
+	}
+	return Settings{Settings: list, Concurrency: b.engine.Concurrency(), Changes: b.log.newest()}
 }

@@ -3,11 +3,14 @@ package dashboard
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -33,6 +36,25 @@ var shown = template.FuncMap{
 	"curl": func(u string) string { return "curl --location '" + strings.ReplaceAll(u, "'", `'\''`) + "'" },
 }
 
+// plain returns a page whose characters that cannot be seen, and those that change the direction of others, are written out.
+func plain(page string) string {
+	hides := func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+	}
+	if strings.IndexFunc(page, hides) < 0 {
+		return page
+	}
+	var b strings.Builder
+	for _, r := range page {
+		if hides(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // view is what a page shows.
 type view struct {
 	Title    string
@@ -44,11 +66,18 @@ type view struct {
 	Hosts    []Host
 	Failures []Failures
 	Changes  []Change
+	Items    Items
+	Lines    []Line
+	Levels   []string // that the log can be read at
+	Level    string   // the one that was asked for; "": all
+	Settings Settings
 }
 
 // pages makes the routes of the pages.
 func (b *Board) pages(mux *http.ServeMux) {
-	for name, title := range map[string]string{"overview": "Overview", "hosts": "Hosts", "failures": "Failures"} {
+	for name, title := range map[string]string{
+		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings",
+	} {
 		set := template.Must(template.New("").Funcs(shown).ParseFS(assets, "assets/frame.html", "assets/"+name+".html"))
 		b.made[name] = page{title, set}
 	}
@@ -63,6 +92,9 @@ func (b *Board) pages(mux *http.ServeMux) {
 	show("GET /{$}", "overview")
 	show("GET /hosts", "hosts")
 	show("GET /failures", "failures")
+	show("GET /items", "items")
+	show("GET /log", "log")
+	show("GET /settings", "settings")
 	for _, file := range []string{"style.css", "script.js"} { // there is nothing secret in them
 		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, "assets/"+file) })
 	}
@@ -87,6 +119,17 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 		v.Hosts = b.hosts(100)
 	case "failures":
 		v.Failures = b.failures.list()
+	case "items":
+		v.Items = b.items.list(v.Run.Stats.Fields)
+	case "log":
+		least, err := levelOf(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		v.Lines, v.Levels, v.Level = b.lines.newest(least), shownLevels, r.URL.Query().Get("level")
+	case "settings":
+		v.Settings = b.wired()
 	}
 	var page bytes.Buffer
 	if err := b.made[name].set.ExecuteTemplate(&page, "frame.html", v); err != nil {
@@ -96,7 +139,7 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // the reader may have gone
+	_, _ = io.WriteString(w, plain(page.String())) // the reader may have gone
 }
 
 // Paused reports whether the crawl is paused.

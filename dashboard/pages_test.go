@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -32,7 +33,7 @@ func get(t *testing.T, board *dashboard.Board, path, token string) string {
 // What sites, spiders and errors are called is shown as text, cut, and with no password.
 func TestHostileTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const evil = `</title><script src="//evil.example/x.js"></script><img src=x onerror=alert(1)>"'`
+		const evil = "\u202e" + `</title><script src="//evil.example/x.js"></script><img src=x onerror=alert(1)>"'`
 		w := enginetest.NewWorld()
 		var seeds []string
 		for i := range 300 {
@@ -57,7 +58,7 @@ func TestHostileTexts(t *testing.T) {
 		var looking sync.WaitGroup
 		looking.Go(func() {
 			enginetest.Sleep(2500 * time.Millisecond)
-			for _, path := range []string{"/", "/hosts", "/failures"} {
+			for _, path := range []string{"/", "/hosts", "/failures", "/items", "/log", "/settings"} {
 				for _, token := range []string{board.ControlToken(), board.ViewToken()} {
 					checkPage(t, path, get(t, board, path, token), token == board.ControlToken())
 				}
@@ -79,6 +80,9 @@ func TestHostileTexts(t *testing.T) {
 // checkPage parses a page as a browser does, and demands that nothing in it comes from the crawl but text.
 func checkPage(t *testing.T, path, page string, controls bool) {
 	t.Helper()
+	if i := strings.IndexFunc(page, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
+		t.Errorf("%s has a character that changes the direction of others: %q", path, page[i:i+20])
+	}
 	if strings.Contains(page, "s3cret") {
 		t.Errorf("%s shows a password", path)
 	}
@@ -108,7 +112,7 @@ func checkPage(t *testing.T, path, page string, controls bool) {
 	if scripts != 1 {
 		t.Errorf("%s has %d scripts", path, scripts)
 	}
-	if path != "/failures" && controls != (forms > 0) {
+	if (path == "/" || path == "/hosts") && controls != (forms > 0) {
 		t.Errorf("%s has %d forms; its reader may control the crawl: %t", path, forms, controls)
 	}
 }

@@ -161,7 +161,7 @@ func TestBrowser(t *testing.T) {
 	}
 
 	// Every page, as it is looked at.
-	for _, page := range []string{"", "hosts", "failures"} {
+	for _, page := range []string{"", "hosts", "failures", "items", "log", "settings"} {
 		do(chromedp.Navigate(base+page), chromedp.WaitVisible(chromedp.CSS("h1")))
 		for _, look := range []struct {
 			name, scheme string
@@ -188,8 +188,27 @@ func TestBrowser(t *testing.T) {
 			}
 		}
 	}
+	do(chromedp.Navigate(base+"failures"), chromedp.WaitVisible(chromedp.CSS(".failure")))
 	if evaluate[bool](t, ctx, `"hacked" in window`) || len(texts(".failure")) != 1 {
 		t.Errorf("failures: %q", texts("#failures"))
+	}
+
+	// The last items and lines of the log are there, and the levels of the log are chosen by the keyboard.
+	do(chromedp.Navigate(base+"items"), chromedp.WaitVisible(chromedp.CSS("#newest pre")))
+	if first := texts("#newest pre")[0]; !strings.Contains(first, site.URL) || len(texts("#newest pre")) > 50 {
+		t.Errorf("the newest of %d items is %q", len(texts("#newest pre")), first)
+	}
+	do(chromedp.Navigate(base+"log"), chromedp.WaitVisible(chromedp.CSS("#lines li")))
+	evaluate[any](t, ctx, `document.querySelector(".levels a[href='/log?level=warning']").focus()`)
+	do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(".levels a[href='/log?level=warning'][aria-current]")))
+	if lines := texts("#lines li"); len(lines) == 0 || slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(l, " warning ") }) {
+		t.Errorf("warnings and errors: %q", lines)
+	}
+	do(chromedp.Navigate(base+"settings"), chromedp.WaitVisible(chromedp.CSS("table")))
+	if rows := texts("tr"); !slices.ContainsFunc(rows, func(r string) bool {
+		return strings.HasPrefix(r, "politeness.delay set") && strings.Contains(r, "20ms")
+	}) {
+		t.Errorf("the settings are %q", rows)
 	}
 
 	// A changed delay is seen by the site.

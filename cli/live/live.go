@@ -85,7 +85,7 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 	}
 	logger := run.Logger()
 	board := dashboard.New(run.Engine(), dashboard.Options{
-		Token: token, Metrics: metricsOf(run.Engine()), Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
+		Token: token, Metrics: metricsOf(run.Engine()), Logger: logger, Secret: run.IsSecret, Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
 	})
 	server := &http.Server{
 		Handler: board, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,

@@ -115,6 +115,9 @@ func (c *Crawl) events() tegenaria.Events {
 				c.violationLocked("Error was told twice of %v", err)
 			}
 		},
+		ItemEnded: func(end tegenaria.ItemEnd) {
+			c.once("ItemEnded", harnessAttempt{serial: end.Item.Item.(*harnessItem).serial})
+		},
 		Abandoned: func(at tegenaria.Stage, r *tegenaria.Request) {
 			c.inTime("Abandoned")
 			if r != nil {
