@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/errtext"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Execute is [SpiderEngine.Run] for a main package, with signals: the first SIGINT (Ctrl-C) or SIGTERM stops the crawl
@@ -336,6 +338,22 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 		return nil
 	}
 	return slotStatuses(c.frontier.Busiest(n))
+}
+
+// SlotOf returns the state of the slot that a GET request for a URL waits in, also if that slot has neither work nor a state to keep. A URL
+// that cannot be requested is a [*RequestError]; a call without a crawl is an error.
+func (e *SpiderEngine) SlotOf(url string) (s SlotStatus, err error) {
+	c := e.current()
+	if c == nil {
+		return s, errNotRunning
+	}
+	r := NewRequest(url, GET, nil)
+	host, err := urlx.AskedHost(url)
+	if err != nil {
+		return s, urlError(r, err)
+	}
+	name, _ := c.cfg.Politeness.slotOf(r, host) // if SlotBy panics: that of the host, where the request waits too
+	return slotStatuses([]frontier.Status{c.frontier.StatusOf(name)})[0], nil
 }
 
 // SlowestSlots returns the state of the n slots whose mean latency is highest, the slowest first; of equal ones those in

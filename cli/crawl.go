@@ -282,6 +282,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 		run.Add(tegenaria.EngineWithSignals())
 	}
 	if job != nil {
+		run.store = job.cache
 		run.Add(tegenaria.EngineWithCache(job.cache))
 	}
 	if cache != nil {

@@ -35,6 +35,7 @@ var actions = []struct {
 	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
 	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
 	{"add", "URL...", "adds requests, for the parser that --parser names", addRemote},
+	{"explain", "URL", "says what became of a URL, why it waits, and how it was found", explainRemote},
 	{"slow", "", "says where the time of the downloads goes", slowRemote},
 	{"view", "", "prints an address with which the crawl can be watched, and not changed", viewAddress},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
@@ -135,6 +136,16 @@ func slowRemote(ctx context.Context, r *remote, args []string) (string, error) {
 	}
 	table.Flush()
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// explainRemote returns what became of a URL.
+func explainRemote(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) != 1 {
+		return "", usagef("explain is written as: explain URL")
+	}
+	var explained dashboard.Explained
+	err := r.ask(ctx, http.MethodGet, "/api/v1/url?u="+url.QueryEscape(args[0]), nil, &explained)
+	return strings.Join(explained.Text, "\n"), err
 }
 
 // addRemote adds requests. What has become of each is said, and it is an error if one was refused.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/sirupsen/logrus"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/dashboard"
 )
 
 // Part adds to a command what not every program wants to link: formats of outputs, services beside a crawl. The command tegenaria has one,
@@ -53,7 +56,8 @@ type Run struct {
 	job    string
 	stderr io.Writer
 	logger *logrus.Logger
-	layers *layers // where settings have their values from
+	layers *layers     // where settings have their values from
+	store  *disk.Cache // of the durable job; nil: there is none
 }
 
 // Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
@@ -83,6 +87,33 @@ func (r *Run) Logger() *logrus.Logger { return r.logger }
 func (r *Run) IsSecret(setting string) bool {
 	_, secret := r.layers.origin(setting)
 	return hasSecret(setting, secret)
+}
+
+// Explain asks the durable job, which the crawl may be running on, for the request of a URL: it comes first, then those through which it
+// was found. The error says why there is none: the job does not know it, no crawl can request the URL, or there is no durable job.
+func (r *Run) Explain(ctx context.Context, url string) ([]dashboard.JobRequest, error) {
+	if r.store == nil {
+		return nil, errors.New("there is no durable job")
+	}
+	infos, err := r.store.ExplainURL(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	chain := make([]dashboard.JobRequest, len(infos))
+	for i := range infos {
+		l, err := jobLineOf(infos[i])
+		if err != nil {
+			return nil, err
+		}
+		chain[i] = dashboard.JobRequest{URL: l.URL, State: "ended", Why: infos[i].Why(), Depth: l.Depth, Attempt: l.Attempt, At: l.At}
+		switch infos[i].State {
+		case disk.Waiting:
+			chain[i].State, chain[i].Why = "waiting", "waiting in the queue, or in flight"
+		case disk.Delayed:
+			chain[i].State = "waiting"
+		}
+	}
+	return chain, nil
 }
 
 // Add gives the engine further options. Those of the settings file and of flags come later, and win. A nil option is ignored.

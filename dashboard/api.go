@@ -28,6 +28,9 @@ type Run struct {
 	Places      Places   `json:"places"`
 }
 
+// Paused reports whether the crawl is paused.
+func (r Run) Paused() bool { return r.Status == tegenaria.StatusPaused.String() }
+
 // Places says where the time of the places for downloads has gone, see [tegenaria.Places].
 type Places struct {
 	Sentence     string      `json:"sentence,omitempty"` // names the largest cause; "" before there was any time
@@ -127,6 +130,14 @@ func (b *Board) routes(mux *http.ServeMux) {
 	view("GET /api/v1/run", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.run()) })
 	view("GET /api/v1/hosts", b.listHosts)
 	view("GET /api/v1/failures", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.failures.list()) })
+	view("GET /api/v1/url", func(w http.ResponseWriter, r *http.Request) {
+		explained, err := b.explain(r)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, explained)
+	})
 	view("GET /api/v1/items", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, b.items.list(b.engine.Stats().Fields))
 	})

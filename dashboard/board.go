@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"hash/maphash"
 	"net/http"
 	"sync"
 	"time"
@@ -25,6 +26,10 @@ type Options struct {
 	Logger *logrus.Logger
 	// Secret, unless nil, reports whether the value of a setting, such as "politeness.user_agent", is not to be shown.
 	Secret func(setting string) bool
+	// Explain, unless nil, asks the durable job of the run for the request of a URL: it comes first, then those through which it was found.
+	// The error says why there is none, such as that the job does not know it. It may be called concurrently. Without it the board knows
+	// the last 10,000 requests that have ended.
+	Explain func(ctx context.Context, url string) ([]JobRequest, error)
 	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
 	Changed func(what string)
 }
@@ -40,6 +45,7 @@ type Board struct {
 
 	failures failures // of the run, or of the last one
 	items    items    // of the same run
+	ends     ends     // of the same run, if no durable job is asked
 	lines    logLines // of all runs
 	log      changes
 
@@ -62,11 +68,16 @@ func New(engine *tegenaria.SpiderEngine, o Options) *Board {
 	b.routes(mux)
 	b.pages(mux)
 	b.handler = webguard.Handler(mux, webguard.StyleAndScript, o.Names...)
-	tegenaria.EngineWithEvents(tegenaria.Events{
+	b.ends.seed = maphash.MakeSeed()
+	events := tegenaria.Events{
 		Started: func(tegenaria.SpiderInterface) { b.begin() },
 		Closed:  func(string) { b.over() },
 		Error:   b.failures.add, ItemEnded: b.items.add,
-	})(engine)
+	}
+	if o.Explain == nil {
+		events.RequestEnded = b.ends.add
+	}
+	tegenaria.EngineWithEvents(events)(engine)
 	if o.Logger != nil {
 		o.Logger.AddHook(&b.lines)
 	}
@@ -106,6 +117,7 @@ func (b *Board) begin() {
 	b.mu.Unlock()
 	b.failures.reset()
 	b.items.reset()
+	b.ends.reset()
 	b.sampling.Go(func() { // over waits for it
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()

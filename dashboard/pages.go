@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
@@ -71,12 +70,14 @@ type view struct {
 	Levels   []string // that the log can be read at
 	Level    string   // the one that was asked for; "": all
 	Settings Settings
+	Asked    string // the URL of the page that explains one
+	URL      *Explained
 }
 
 // pages makes the routes of the pages.
 func (b *Board) pages(mux *http.ServeMux) {
 	for name, title := range map[string]string{
-		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings",
+		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings", "url": "URL",
 	} {
 		set := template.Must(template.New("").Funcs(shown).ParseFS(assets, "assets/frame.html", "assets/"+name+".html"))
 		b.made[name] = page{title, set}
@@ -92,6 +93,7 @@ func (b *Board) pages(mux *http.ServeMux) {
 	show("GET /{$}", "overview")
 	show("GET /hosts", "hosts")
 	show("GET /failures", "failures")
+	show("GET /url", "url")
 	show("GET /items", "items")
 	show("GET /log", "log")
 	show("GET /settings", "settings")
@@ -128,6 +130,15 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 			return
 		}
 		v.Lines, v.Levels, v.Level = b.lines.newest(least), shownLevels, r.URL.Query().Get("level")
+	case "url":
+		if v.Asked = r.URL.Query().Get("u"); v.Asked != "" {
+			explained, err := b.explain(r)
+			if err != nil {
+				v.Asked, v.Problem, status = "", err.Error(), http.StatusBadRequest
+			} else {
+				v.URL, v.Asked = &explained, explained.URL
+			}
+		}
 	case "settings":
 		v.Settings = b.wired()
 	}
@@ -141,6 +152,3 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, plain(page.String())) // the reader may have gone
 }
-
-// Paused reports whether the crawl is paused.
-func (v view) Paused() bool { return v.Run.Status == tegenaria.StatusPaused.String() }

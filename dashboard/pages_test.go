@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"fmt"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -37,13 +38,13 @@ func TestHostileTexts(t *testing.T) {
 		w := enginetest.NewWorld()
 		var seeds []string
 		for i := range 300 {
-			url := fmt.Sprintf("http://me:s3cret@a%d.test/?q=%s%d", i, `<script>x</script>"'`, i)
-			seeds = append(seeds, url)
+			page := fmt.Sprintf("http://me:s3cret@a%d.test/?q=%s%d", i, `<script>x</script>"'`, i)
+			seeds = append(seeds, page)
 			text := evil + strings.Repeat("long ", 1<<18)
 			if i > 0 {
 				text = fmt.Sprintf("%s %c kind", evil, rune('Ā'+i)) // each of a kind of its own
 			}
-			w.Page(url, func(*tegenaria.Context) (*tegenaria.Response, error) {
+			w.Page(page, func(*tegenaria.Context) (*tegenaria.Response, error) {
 				if i == 0 {
 					enginetest.Sleep(5 * time.Second)
 				}
@@ -58,7 +59,7 @@ func TestHostileTexts(t *testing.T) {
 		var looking sync.WaitGroup
 		looking.Go(func() {
 			enginetest.Sleep(2500 * time.Millisecond)
-			for _, path := range []string{"/", "/hosts", "/failures", "/items", "/log", "/settings"} {
+			for _, path := range []string{"/", "/hosts", "/failures", "/items", "/log", "/settings", "/url?u=" + url.QueryEscape(seeds[7])} {
 				for _, token := range []string{board.ControlToken(), board.ViewToken()} {
 					checkPage(t, path, get(t, board, path, token), token == board.ControlToken())
 				}

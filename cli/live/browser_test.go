@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,7 +162,7 @@ func TestBrowser(t *testing.T) {
 	}
 
 	// Every page, as it is looked at.
-	for _, page := range []string{"", "hosts", "failures", "items", "log", "settings"} {
+	for _, page := range []string{"", "hosts", "failures", "items", "log", "settings", "url?u=" + url.QueryEscape(site.URL+"/p7")} {
 		do(chromedp.Navigate(base+page), chromedp.WaitVisible(chromedp.CSS("h1")))
 		for _, look := range []struct {
 			name, scheme string
@@ -180,7 +181,7 @@ func TestBrowser(t *testing.T) {
 			if *screenshots != "" {
 				picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
 				if err == nil {
-					err = os.WriteFile(filepath.Join(*screenshots, cmp.Or(page, "overview")+"-"+look.name+".jpg"), picture, 0o600)
+					err = os.WriteFile(filepath.Join(*screenshots, cmp.Or(strings.TrimSuffix(strings.SplitAfter(page, "?")[0], "?"), "overview")+"-"+look.name+".jpg"), picture, 0o600)
 				}
 				if err != nil {
 					t.Error(err)
@@ -203,6 +204,11 @@ func TestBrowser(t *testing.T) {
 	do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS(".levels a[href='/log?level=warning'][aria-current]")))
 	if lines := texts("#lines li"); len(lines) == 0 || slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(l, " warning ") }) {
 		t.Errorf("warnings and errors: %q", lines)
+	}
+	do(chromedp.Navigate(base+"url"), chromedp.WaitVisible(chromedp.CSS("form")),
+		chromedp.SendKeys(chromedp.CSS("input[name=u]"), site.URL+"/p7\r"), chromedp.WaitVisible(chromedp.CSS("h2 .tag")))
+	if said := texts("#url p"); len(said) != 1 || !strings.Contains(said[0], ": failed (status), status 500") {
+		t.Errorf("what became of a page: %q", said)
 	}
 	do(chromedp.Navigate(base+"settings"), chromedp.WaitVisible(chromedp.CSS("table")))
 	if rows := texts("tr"); !slices.ContainsFunc(rows, func(r string) bool {

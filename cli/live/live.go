@@ -84,9 +84,13 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 		return nil, err
 	}
 	logger := run.Logger()
-	board := dashboard.New(run.Engine(), dashboard.Options{
+	options := dashboard.Options{
 		Token: token, Metrics: metricsOf(run.Engine()), Logger: logger, Secret: run.IsSecret, Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
-	})
+	}
+	if run.Job() != "" {
+		options.Explain = run.Explain
+	}
+	board := dashboard.New(run.Engine(), options)
 	server := &http.Server{
 		Handler: board, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // of what readers do wrong

@@ -11,9 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -131,6 +133,11 @@ func TestControl(t *testing.T) {
 				t.Errorf("slow: %s", said)
 			}
 			ctl(2, "slow", "host")
+			ctl(2, "explain")
+			if said := ctl(0, "explain", "http://127.0.0.1:1/none"); !strings.HasPrefix(said, "No request of this URL has ended in this run.\n") ||
+				!strings.Contains(said, "\nAt 127.0.0.1 ") || !strings.HasSuffix(said, "; the crawl is paused.\n") {
+				t.Errorf("explain: %s", said)
+			}
 			if lines := strings.Split(out.String(), "\n"); len(lines) < 4 || !strings.Contains(lines[3], " % of the ") {
 				t.Errorf("top has no sentence: %s", &out)
 			}
@@ -149,6 +156,41 @@ func TestControl(t *testing.T) {
 			ctl(1, "pause")
 		})
 	}
+}
+
+// A durable job is asked what became of a URL while the crawl runs.
+func TestExplainJob(t *testing.T) {
+	spider, site := endless(t)
+	setup := func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil }
+	app, address, end := crawlOf(t, spider, setup, "-s", "politeness.ignore_robots=true", "-s", "politeness.delay=1h", "--job", "job", "--listen", "127.0.0.1:0")
+	explain := func(url string) string {
+		t.Helper()
+		var out, stderr strings.Builder
+		if code := app.Run(t.Context(), []string{"ctl", address, "explain", url}, nil, &out, &stderr); code != 0 {
+			t.Errorf("ctl explain: exit code %d, %s%s", code, &out, &stderr)
+		}
+		return out.String()
+	}
+	settled := time.Now().Add(time.Minute)
+	for !strings.HasPrefix(explain(site.URL+"/"), "fetched, status 200, depth 0, at ") {
+		if time.Now().After(settled) {
+			t.Fatalf("the seed: %s", explain(site.URL+"/"))
+		}
+		runtime.Gosched()
+	}
+	lines := strings.Split(explain(site.URL+"/x"), "\n")
+	if len(lines) != 4 || lines[0] != "waiting in the queue, or in flight, depth 1." || !strings.HasPrefix(lines[1], "Found by "+site.URL+"/: fetched, status 200, depth 0, at ") ||
+		!strings.HasPrefix(lines[2], "At 127.0.0.1 1 request waits, in an order that is not known here, and 0 of 8 downloads are in flight; "+
+			"between two of them is a delay of 1h0m0s (settings); the next may start in ") {
+		t.Errorf("a page that waits: %q", lines)
+	}
+	if said := explain(site.URL + "/none"); !strings.HasPrefix(said, "disk: the job does not know this request.\nAt 127.0.0.1 ") {
+		t.Errorf("a page that nobody has found: %s", said)
+	}
+	if code := app.Run(t.Context(), []string{"ctl", address, "stop"}, nil, io.Discard, io.Discard); code != 0 {
+		t.Errorf("ctl stop: exit code %d", code)
+	}
+	end()
 }
 
 // The token is kept in a file that its owner alone can read, and is the same in the next crawl.

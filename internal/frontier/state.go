@@ -102,6 +102,20 @@ func (f *Frontier[J]) Status() []Status {
 	return all
 }
 
+// StatusOf returns how a slot is doing, also one that has neither work nor anything to remember. A host may be spelled as in URLs.
+func (f *Frontier[J]) StatusOf(name string) Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := f.namesOf(name)
+	name = names[len(names)-1]
+	state, known := f.slots.Lookup(name)
+	if !known {
+		rule := f.rules.of(name)
+		state = slots.State{Name: name, Limit: rule.Limit, Delay: rule.Delay, Delays: slots.NoDelays}
+	}
+	return f.statusOf(state)
+}
+
 // statusOf adds to the state of a slot what the table does not know. The caller holds the lock.
 func (f *Frontier[J]) statusOf(state slots.State) Status {
 	status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages, Latency95: f.slots.Latency95(state.Name, f.now())}

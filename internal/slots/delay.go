@@ -23,7 +23,8 @@ const (
 // Delays holds one delay for each source; a negative one is not set.
 type Delays [Sources]time.Duration
 
-var unset = Delays{-1, -1, -1, -1, -1}
+// NoDelays has none of any source.
+var NoDelays = Delays{-1, -1, -1, -1, -1}
 
 // learnt is what a slot knows beside its policy.
 type learnt struct {
@@ -42,7 +43,7 @@ const robotsMemory = 24 * time.Hour
 // learn returns what the slot knows beside its policy, to be written.
 func (s *Slot) learn() *learnt {
 	if s.own == nil {
-		s.own = &learnt{delays: unset, keep: math.MinInt64}
+		s.own = &learnt{delays: NoDelays, keep: math.MinInt64}
 	}
 	return s.own
 }

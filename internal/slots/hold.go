@@ -50,7 +50,7 @@ func (t *Table) HeldUp() Held {
 			return
 		}
 		first = in
-		held = Held{Slot: s.name, Hold: why, Delay: s.delay, Delays: unset}
+		held = Held{Slot: s.name, Hold: why, Delay: s.delay, Delays: NoDelays}
 		if s.own != nil {
 			held.Delays = s.own.delays
 		}

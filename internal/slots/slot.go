@@ -112,7 +112,7 @@ type State struct {
 func (t *Table) state(s *Slot) State {
 	st := State{
 		Name: s.name, Pending: int(s.pending), Priority: s.priority, InFlight: int(s.inFlight),
-		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: unset,
+		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: NoDelays,
 		Until: t.time(s.until),
 		Gated: s.in == gated, Latency: s.Latency(),
 	}
