@@ -304,6 +304,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if result.folder, err = c.runFolder(); err != nil {
 		return err
 	}
+	run.past = result.folder
 	result.run = &pastRun{Spider: task.name(), Began: time.Now(), Job: f.job, Args: task.Args, Settings: changedSettings(run.engine, l)}
 	err = c.judged(cmd.Context(), f, run, l, &task, expect, stopIf, result)
 	if history != nil {

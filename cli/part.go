@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/dashboard"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Part adds to a command what not every program wants to link: formats of outputs, services beside a crawl. The command tegenaria has one,
@@ -58,6 +61,7 @@ type Run struct {
 	logger *logrus.Logger
 	layers *layers     // where settings have their values from
 	store  *disk.Cache // of the durable job; nil: there is none
+	past   string      // the folder of past runs
 }
 
 // Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
@@ -114,6 +118,22 @@ func (r *Run) Explain(ctx context.Context, url string) ([]dashboard.JobRequest, 
 		}
 	}
 	return chain, nil
+}
+
+// PastRuns reads the runs that the command runs lists, the newest first. With an error it returns those that can be read.
+func (r *Run) PastRuns() ([]dashboard.PastRun, error) {
+	runs, err := readRuns(r.past, "")
+	list := make([]dashboard.PastRun, 0, len(runs))
+	for _, run := range slices.Backward(runs) {
+		s := &run.Stats
+		names := strings.Split(run.Spider, " ")
+		for i, name := range names { // of a crawl of sites: their URLs
+			names[i] = urlx.Redact(name)
+		}
+		list = append(list, dashboard.PastRun{ID: run.ID, Spider: strings.Join(names, " "), Began: run.Began, Elapsed: s.Elapsed, Pages: s.Responses, Items: s.ItemScraped,
+			Errors: s.ErrorCount, Code: run.Code, Reason: run.Reason, Finished: run.Finished})
+	}
+	return list, err
 }
 
 // Add gives the engine further options. Those of the settings file and of flags come later, and win. A nil option is ignored.

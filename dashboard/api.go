@@ -142,6 +142,7 @@ func (b *Board) routes(mux *http.ServeMux) {
 		answer(w, http.StatusOK, b.items.list(b.engine.Stats().Fields))
 	})
 	view("GET /api/v1/log", b.listLines)
+	view("GET /api/v1/runs", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.past.list(b.options.Runs)) })
 	view("GET /api/v1/settings", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.wired()) })
 	view("GET /api/v1/changes", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.log.newest()) })
 	view("GET /api/v1/events", b.stream)

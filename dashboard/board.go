@@ -30,6 +30,9 @@ type Options struct {
 	// The error says why there is none, such as that the job does not know it. It may be called concurrently. Without it the board knows
 	// the last 10,000 requests that have ended.
 	Explain func(ctx context.Context, url string) ([]JobRequest, error)
+	// Runs, unless nil, reads the earlier runs, the newest first. With an error it returns those that can be read. It is called by one goroutine
+	// at a time, every ten seconds at most.
+	Runs func() ([]PastRun, error)
 	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
 	Changed func(what string)
 }
@@ -47,6 +50,7 @@ type Board struct {
 	items    items    // of the same run
 	ends     ends     // of the same run, if no durable job is asked
 	lines    logLines // of all runs
+	past     pastRuns
 	log      changes
 
 	life  context.Context // ends by Close

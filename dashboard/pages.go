@@ -20,12 +20,13 @@ var assets embed.FS
 
 // shown are funcs of the pages.
 var shown = template.FuncMap{
-	"count": report.Count,
-	"size":  report.Bytes,
-	"share": func(s float64) string { return strconv.FormatFloat(100*s, 'f', 1, 64) + " %" },
-	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-	"clock": func(t time.Time) string { return t.Format(time.TimeOnly) },
-	"took":  func(d time.Duration) string { return d.Round(time.Second).String() },
+	"count":  report.Count,
+	"size":   report.Bytes,
+	"share":  func(s float64) string { return strconv.FormatFloat(100*s, 'f', 1, 64) + " %" },
+	"rate":   func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+	"clock":  func(t time.Time) string { return t.Format(time.TimeOnly) },
+	"moment": func(t time.Time) string { return t.Local().Format(time.DateTime) },
+	"took":   func(d time.Duration) string { return d.Round(time.Second).String() },
 	"until": func(t *time.Time) string {
 		if t == nil {
 			return ""
@@ -72,12 +73,13 @@ type view struct {
 	Settings Settings
 	Asked    string // the URL of the page that explains one
 	URL      *Explained
+	Past     PastRuns
 }
 
 // pages makes the routes of the pages.
 func (b *Board) pages(mux *http.ServeMux) {
 	for name, title := range map[string]string{
-		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings", "url": "URL",
+		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings", "url": "URL", "runs": "Runs",
 	} {
 		set := template.Must(template.New("").Funcs(shown).ParseFS(assets, "assets/frame.html", "assets/"+name+".html"))
 		b.made[name] = page{title, set}
@@ -96,6 +98,7 @@ func (b *Board) pages(mux *http.ServeMux) {
 	show("GET /url", "url")
 	show("GET /items", "items")
 	show("GET /log", "log")
+	show("GET /runs", "runs")
 	show("GET /settings", "settings")
 	for _, file := range []string{"style.css", "script.js"} { // there is nothing secret in them
 		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, "assets/"+file) })
@@ -139,6 +142,8 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 				v.URL, v.Asked = &explained, explained.URL
 			}
 		}
+	case "runs":
+		v.Past = b.past.list(b.options.Runs)
 	case "settings":
 		v.Settings = b.wired()
 	}

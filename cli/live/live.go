@@ -85,7 +85,7 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 	}
 	logger := run.Logger()
 	options := dashboard.Options{
-		Token: token, Metrics: metricsOf(run.Engine()), Logger: logger, Secret: run.IsSecret, Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
+		Token: token, Metrics: metricsOf(run.Engine()), Logger: logger, Secret: run.IsSecret, Runs: run.PastRuns, Changed: func(what string) { logger.WithField("by", "--listen").Info(what) },
 	}
 	if run.Job() != "" {
 		options.Explain = run.Explain

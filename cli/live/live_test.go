@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cli"
 	"github.com/tegenaria/tegenaria/cli/live"
+	"github.com/tegenaria/tegenaria/dashboard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -186,6 +188,44 @@ func TestExplainJob(t *testing.T) {
 	}
 	if said := explain(site.URL + "/none"); !strings.HasPrefix(said, "disk: the job does not know this request.\nAt 127.0.0.1 ") {
 		t.Errorf("a page that nobody has found: %s", said)
+	}
+	if code := app.Run(t.Context(), []string{"ctl", address, "stop"}, nil, io.Discard, io.Discard); code != 0 {
+		t.Errorf("ctl stop: exit code %d", code)
+	}
+	end()
+}
+
+// The runs that the command keeps are in the API of the next one.
+func TestPastRuns(t *testing.T) {
+	spider, _ := endless(t)
+	setup := func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil }
+	t.Chdir(t.TempDir())
+	config, err := filepath.Abs("tegenaria.yaml")
+	if err == nil {
+		err = os.WriteFile(config, nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := cli.New(spider)
+	first.Engine(setup)
+	if code := first.Run(t.Context(), []string{"crawl", "endless", "--config", config, "-s", "limits.pages=3", "-s", "politeness.ignore_robots=true"}, nil, io.Discard, io.Discard); code != 3 {
+		t.Fatalf("the first run: exit code %d", code)
+	}
+	app, address, end := crawlOf(t, spider, setup, "--config", config, "-s", "politeness.ignore_robots=true", "--listen", "127.0.0.1:0")
+	base, token, _ := strings.Cut(address, "?token=")
+	resp, err := http.Get(base + "api/v1/runs?token=" + token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	var past dashboard.PastRuns
+	if err := json.NewDecoder(resp.Body).Decode(&past); err != nil || len(past.Runs) != 1 || past.Error != "" {
+		t.Fatalf("the past runs are %+v, %v", past, err)
+	}
+	if run := past.Runs[0]; run.Spider != "endless" || run.Reason != "limit: pages" || run.Code != 3 || run.Pages < 3 || run.Finished {
+		t.Errorf("the first run is %+v", run)
 	}
 	if code := app.Run(t.Context(), []string{"ctl", address, "stop"}, nil, io.Discard, io.Discard); code != 0 {
 		t.Errorf("ctl stop: exit code %d", code)
