@@ -393,6 +393,17 @@ func (e *SpiderEngine) ResetSlot(name string) error {
 	return nil
 }
 
+// ForgiveSlot ends what answers with status 429 and 503 have earned a slot, before its time: the penalty, and the pause, also one that a
+// Retry-After has asked for. Downloads under way earn no further penalty. A request that was refused and waits for its own next attempt
+// goes on waiting. A host may be written as in URLs. It reports whether there was anything to end; a call without a crawl is an error.
+func (e *SpiderEngine) ForgiveSlot(name string) (forgiven bool, err error) {
+	c := e.current()
+	if c == nil {
+		return false, errNotRunning
+	}
+	return c.frontier.Forgive(name), nil
+}
+
 // SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it. A host may be written as in URLs. Without a
 // crawl it is the zero value.
 func (e *SpiderEngine) SlotPolicy(name string) (p SlotPolicy, set bool) {

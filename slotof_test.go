@@ -2,6 +2,7 @@ package tegenaria_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,4 +49,58 @@ func TestSlotOf(t *testing.T) {
 		enginetest.MustRun(t, e)
 		<-done
 	})
+}
+
+// ForgiveSlot ends penalty and pause of a slot at once, by the times at which downloads begin.
+func TestForgiveSlot(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name   string
+		header string
+		after  time.Duration // when it is forgiven; 0: never
+		want   []time.Duration
+	}{
+		{"Retry-After", "120", 10 * s, []time.Duration{0, 10 * s, 10 * s}},
+		{"Retry-After, not forgiven", "120", 0, []time.Duration{0, 120 * s, 120 * s}},
+		{"penalty", "", s / 10, []time.Duration{0, s / 10, s / 10}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seeds := []string{"http://a.test/0", "http://a.test/1", "http://a.test/2"}
+				w := enginetest.NewWorld().Page(seeds[0], refuse(429, is(tt.header)))
+				for _, seed := range seeds[1:] {
+					w.Page(seed, enginetest.Text("x"))
+				}
+				e := polite(w, tegenaria.Politeness{PerSlot: 1}, seeds)
+				if _, err := e.ForgiveSlot("a.test"); err == nil {
+					t.Error("a slot was forgiven before the run")
+				}
+				began := time.Now()
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					if tt.after == 0 {
+						return
+					}
+					enginetest.Sleep(tt.after)
+					for i, want := range []bool{true, false} {
+						if forgiven, err := e.ForgiveSlot("A.test"); forgiven != want || err != nil {
+							t.Errorf("call %d: forgiven %t, %v", i, forgiven, err)
+						}
+					}
+					if slot, err := e.SlotOf(seeds[0]); err != nil || slot.Penalty != 0 || slot.Delay != 0 || slot.Next.After(time.Now()) {
+						t.Errorf("the forgiven slot is %+v, %v", slot, err)
+					}
+					if forgiven, err := e.ForgiveSlot("b.test"); forgiven || err != nil {
+						t.Errorf("a slot that nobody knows: forgiven %t, %v", forgiven, err)
+					}
+				}()
+				enginetest.MustRun(t, e)
+				<-done
+				if got := w.StartsOf("a.test", began); !slices.Equal(got, tt.want) {
+					t.Errorf("downloads began at %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -38,6 +38,7 @@ var actions = []struct {
 	{"explain", "URL", "says what became of a URL, why it waits, and how it was found", explainRemote},
 	{"slow", "", "says where the time of the downloads goes", slowRemote},
 	{"view", "", "prints an address with which the crawl can be watched, and not changed", viewAddress},
+	{"host", "NAME forgive", "ends the penalty of a host for its answers with status 429 and 503", nil},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
 }
 
@@ -191,8 +192,11 @@ func changeHost(ctx context.Context, r *remote, args []string) (string, error) {
 	if len(args) == 2 && args[1] == "reset" {
 		return r.change(ctx, http.MethodDelete, "/api/v1/hosts/"+url.PathEscape(args[0]), nil)
 	}
+	if len(args) == 2 && args[1] == "forgive" {
+		return r.change(ctx, http.MethodPost, "/api/v1/hosts/"+url.PathEscape(args[0])+"/forgive", nil)
+	}
 	if len(args) != 3 {
-		return "", usagef("host is written as: host NAME delay 2s, or host NAME reset")
+		return "", usagef("host is written as: host NAME delay 2s, host NAME forgive, or host NAME reset")
 	}
 	var change dashboard.HostChange
 	number := func(to **int) error {

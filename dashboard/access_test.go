@@ -33,6 +33,7 @@ var routes = []struct {
 	{"POST", "/concurrency", "concurrency=3", true, 409},
 	{"POST", "/hosts", "host=a.test&field=delay&value=2s", true, 409},
 	{"POST", "/hosts", "host=a.test&field=reset", true, 409},
+	{"POST", "/hosts", "host=a.test&field=forgive", true, 409},
 	{"GET", "/api/v1/failures", "", false, 200},
 	{"GET", "/api/v1/url?u=http%3A%2F%2Fa.test%2F", "", false, 200},
 	{"GET", "/api/v1/url?u=ftp%3A%2F%2Fa.test%2F", "", false, 400},
@@ -57,6 +58,7 @@ var routes = []struct {
 	{"PATCH", "/api/v1/hosts/a.test", `{"delay": "2"}`, true, 400},
 	{"PATCH", "/api/v1/hosts/a.test", `{}`, true, 400},
 	{"DELETE", "/api/v1/hosts/a.test", "", true, 409},
+	{"POST", "/api/v1/hosts/a.test/forgive", "", true, 409},
 	{"POST", "/api/v1/requests", `{"urls": ["http://a.test/"]}`, true, 200},
 	{"POST", "/api/v1/requests", `{"urls": []}`, true, 400},
 }

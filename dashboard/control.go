@@ -35,6 +35,7 @@ func (b *Board) controls() []control {
 		{api: "PATCH /api/v1/settings", byAPI: b.changeSettings, form: "POST /concurrency", byForm: b.concurrencyForm, page: "overview", back: "/"},
 		{api: "PATCH /api/v1/hosts/{name}", byAPI: b.changeHost, form: "POST /hosts", byForm: b.hostForm, page: "hosts", back: "/hosts"},
 		{api: "DELETE /api/v1/hosts/{name}", byAPI: func(r *http.Request) (string, error) { return b.resetHost(r.PathValue("name")) }},
+		{api: "POST /api/v1/hosts/{name}/forgive", byAPI: func(r *http.Request) (string, error) { return b.forgiveHost(r.PathValue("name")) }},
 	}
 }
 
@@ -107,6 +108,8 @@ func (b *Board) hostForm(r *http.Request) (done string, err error) {
 	switch field := r.PostFormValue("field"); field {
 	case "reset":
 		return b.resetHost(name)
+	case "forgive":
+		return b.forgiveHost(name)
 	case "delay":
 		c.Delay = &value
 	case "per_slot":
@@ -165,6 +168,15 @@ func (b *Board) setHost(name string, change HostChange) (done string, err error)
 
 func (b *Board) resetHost(name string) (done string, err error) {
 	return fmt.Sprintf("%s has the delay and limits of the settings again", name), b.engine.ResetSlot(name)
+}
+
+// forgiveHost ends what refusals have earned a host.
+func (b *Board) forgiveHost(name string) (done string, err error) {
+	forgiven, err := b.engine.ForgiveSlot(name)
+	if err == nil && !forgiven {
+		err = fmt.Errorf("%s has no penalty that could end: it was not refused, or that is over", name)
+	}
+	return fmt.Sprintf("%s: the penalty for its refusals has ended", name), err
 }
 
 func pageBudget(n int) string {

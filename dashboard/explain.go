@@ -62,9 +62,7 @@ func (e *ended) inWords() string {
 	if e.status != 0 {
 		fmt.Fprintf(&b, ", status %d", e.status)
 	}
-	if e.attempt > 0 {
-		fmt.Fprintf(&b, ", tried %d times before", e.attempt)
-	}
+	b.WriteString(triesInWords(e.attempt))
 	if e.took > 0 {
 		fmt.Fprintf(&b, ", the download took %s", e.took.Round(time.Millisecond))
 	}
@@ -179,10 +177,7 @@ func (x *Explained) follow(steps []JobRequest) {
 		} else {
 			lead = "Found by " + s.URL + ": "
 		}
-		tries := ""
-		if s.Attempt > 0 {
-			tries = fmt.Sprintf(", tried %d times before", s.Attempt)
-		}
+		tries := triesInWords(s.Attempt)
 		if s.At != nil {
 			tries += ", at " + s.At.Format(time.DateTime)
 		}
@@ -238,4 +233,15 @@ func waitsInWords(n int) string {
 		return "1 request waits"
 	}
 	return fmt.Sprintf("%s requests wait", report.Number(int64(n)))
+}
+
+// triesInWords says how often a request was tried before.
+func triesInWords(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", tried once before"
+	}
+	return fmt.Sprintf(", tried %d times before", n)
 }

@@ -1,6 +1,13 @@
 package dashboard
 
-import "time"
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Ended tells a board that a request has ended, as its engine does.
+func Ended(b *Board, end tegenaria.RequestEnd) { b.ends.add(end) }
 
 // Counts are what is sampled for an [Estimate].
 type Counts struct {

@@ -124,6 +124,9 @@ func TestControl(t *testing.T) {
 			ctl(0, "host", "127.0.0.1", "delay", "1ms")
 			ctl(2, "host", "127.0.0.1", "delays", "1ms")
 			ctl(0, "host", "127.0.0.1", "reset")
+			if said := ctl(1, "host", "127.0.0.1", "forgive"); !strings.Contains(said, "127.0.0.1 has no penalty") {
+				t.Errorf("forgiving what there is not: %s", said)
+			}
 			ctl(0, "resume")
 			ctl(0, "pause")
 			viewer := strings.TrimSpace(ctl(0, "view"))

@@ -82,6 +82,21 @@ func (f *Frontier[J]) Refused(slot string, after time.Duration) {
 	f.signal()
 }
 
+// Forgive ends what refusals have earned a slot, and reports whether there was anything to end. A host may be spelled as in URLs.
+func (f *Frontier[J]) Forgive(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := f.namesOf(name)
+	name = names[len(names)-1]
+	if !f.slots.Forgive(name, f.now()) {
+		return false
+	}
+	delete(f.blocks.told, name) // so that the next block is reported
+	f.keep(name)
+	f.signal()
+	return true
+}
+
 // BlockedUntil returns the instant before which nothing of a slot may start, because of refusals or robots.txt; zero if it is not
 // blocked.
 func (f *Frontier[J]) BlockedUntil(slot string) time.Time {

@@ -1,6 +1,9 @@
 package slots
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Throttle sets the delay of each slot by the latency of its answers, so that about Target requests are under way in
 // it at a time. It is Scrapy's AutoThrottle (scrapy/extensions/throttle.py): after each answer
@@ -103,6 +106,30 @@ func (t *Table) Refused(name string, now time.Time, retryAfter time.Duration, sp
 	}
 	s.reckon()
 	t.place(s)
+}
+
+// Forgive ends what refusals have earned a slot: its [Penalty], and the pause that it has earned with or without RetryAfter. Work that was
+// started before earns no further penalty. It reports whether there was anything to end.
+func (t *Table) Forgive(name string, now time.Time) bool {
+	t.observe(now)
+	s := t.slots.get(name)
+	if s == nil {
+		return false
+	}
+	paused := s.until > t.now && (s.blocked == RetryAfter || s.blocked == Refused)
+	if paused {
+		s.until = math.MinInt64
+	}
+	punished := s.own != nil && s.own.delays[Penalty] > 0
+	if punished {
+		s.own.delays[Penalty] = -1
+	}
+	if s.own != nil {
+		s.own.era++
+	}
+	s.reckon()
+	t.place(s)
+	return paused || punished
 }
 
 // penalise blocks the slot for the penalty, which it raises unless the grant was started before the last time.
