@@ -64,7 +64,7 @@ func (e *ended) inWords() string {
 	}
 	b.WriteString(triesInWords(e.attempt))
 	if e.took > 0 {
-		fmt.Fprintf(&b, ", the download took %s", e.took.Round(time.Millisecond))
+		fmt.Fprintf(&b, ", the download took %s", e.took.Round(100*time.Microsecond))
 	}
 	return b.String()
 }

@@ -9,6 +9,9 @@ import (
 // Ended tells a board that a request has ended, as its engine does.
 func Ended(b *Board, end tegenaria.RequestEnd) { b.ends.add(end) }
 
+// ItemEnded tells a board that an item has ended, as its engine does.
+func ItemEnded(b *Board, end tegenaria.ItemEnd) { b.items.add(end) }
+
 // Counts are what is sampled for an [Estimate].
 type Counts struct {
 	At            time.Duration
