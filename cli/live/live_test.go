@@ -198,7 +198,7 @@ func TestExplainJob(t *testing.T) {
 	end()
 }
 
-// The runs that the command keeps are in the API of the next one.
+// The runs that the command keeps are in the API of the next one, and its settings without what is secret.
 func TestPastRuns(t *testing.T) {
 	spider, _ := endless(t)
 	setup := func(*cli.Run) ([]tegenaria.EngineOption, error) { return nil, nil }
@@ -215,17 +215,32 @@ func TestPastRuns(t *testing.T) {
 	if code := first.Run(t.Context(), []string{"crawl", "endless", "--config", config, "-s", "limits.pages=3", "-s", "politeness.ignore_robots=true"}, nil, io.Discard, io.Discard); code != 3 {
 		t.Fatalf("the first run: exit code %d", code)
 	}
-	app, address, end := crawlOf(t, spider, setup, "--config", config, "-s", "politeness.ignore_robots=true", "--listen", "127.0.0.1:0")
+	app, address, end := crawlOf(t, spider, setup, "--config", config, "-s", "politeness.ignore_robots=true", "-s", "politeness.overrides.secret.test.delay=5s", "--listen", "127.0.0.1:0")
 	base, token, _ := strings.Cut(address, "?token=")
-	resp, err := http.Get(base + "api/v1/runs?token=" + token)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer http.DefaultClient.CloseIdleConnections()
-	defer resp.Body.Close()
+	ask := func(what string, to any) {
+		t.Helper()
+		resp, err := http.Get(base + "api/v1/" + what + "?token=" + token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var settings dashboard.Settings
+	ask("settings", &settings)
+	values := make(map[string]string)
+	for _, s := range settings.Settings {
+		values[s.Name] = s.Value
+	}
+	if values["politeness.overrides.secret.test.delay"] != "••••••" || values["politeness.ignore_robots"] != "true" {
+		t.Errorf("the settings are %v", values)
+	}
 	var past dashboard.PastRuns
-	if err := json.NewDecoder(resp.Body).Decode(&past); err != nil || len(past.Runs) != 1 || past.Error != "" {
-		t.Fatalf("the past runs are %+v, %v", past, err)
+	if ask("runs", &past); len(past.Runs) != 1 || past.Error != "" {
+		t.Fatalf("the past runs are %+v", past)
 	}
 	if run := past.Runs[0]; run.Spider != "endless" || run.Reason != "limit: pages" || run.Code != 3 || run.Pages < 3 || run.Finished {
 		t.Errorf("the first run is %+v", run)
