@@ -14,7 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/staging"
 )
 
-// Feed is what writes changes: any feed of this module is one.
+// Feed is what writes changes: a feed of this module to which the next run can append, such as feed.JSONL, feed.CSV, and those of feed/sqlite and
+// feed/postgres. A file of feed/parquet cannot be read before its job has come to its end, and a history never does.
 type Feed interface {
 	tegenaria.PipelinesInterface
 	tegenaria.Committer
