@@ -98,6 +98,7 @@ func (b *batch) give(s *tegenaria.Settlement, items []given) (ids []itemID, err 
 		if one.key == "" {
 			if one.key = s.URL; len(items) > 1 {
 				one.key = string(one.text)
+				b.run.Keyless++
 			}
 		}
 		id := idOf(one.key)
