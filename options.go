@@ -342,6 +342,14 @@ func EngineWithoutPipelines() EngineOption {
 	return func(e *SpiderEngine) { e.config.pipelines = nil }
 }
 
+// EngineWithoutOutputs leaves out those of the pipelines that were registered before it that are a [Committer], such as feeds and databases,
+// without opening or closing them; the others stay. It is for programs that want the items of a crawl, and must not write to its outputs.
+func EngineWithoutOutputs() EngineOption {
+	return func(e *SpiderEngine) {
+		e.config.pipelines = slices.DeleteFunc(slices.Clone(e.config.pipelines), func(p PipelinesInterface) bool { return isCommitter(p) })
+	}
+}
+
 // EngineWithFieldCounts counts the fields of all items that pass the pipelines, those built by hand too:
 // [FieldStats].Items and Filled. Without this option only the fields that [Response.Unmarshal] and [Each] fill are
 // counted; with false none are. Structs are counted by the rules of encoding/json, other items by the members of the

@@ -632,6 +632,37 @@ func TestEngineWithoutPipelines(t *testing.T) {
 	}
 }
 
+// It fails if an output that is left out is opened or gets items, or if another pipeline, or an output that is registered later, is left out too.
+func TestEngineWithoutOutputs(t *testing.T) {
+	other, before, after := &openedPipeline{}, &openedOutput{}, &openedOutput{}
+	parser := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+		return out.Item("x")
+	})
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithDownloader(tegenaria.DownloaderFunc(func(_ context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+			return tegenaria.NewResponse(r, 200, nil, nil), nil
+		})),
+		tegenaria.EngineWithPipelines(before, other), tegenaria.EngineWithoutOutputs(), tegenaria.EngineWithPipelines(after),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("s", parser, "http://a.test/")))
+	if err := engine.Run(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	want := openedPipeline{opened: 1, items: 1}
+	if *before != (openedOutput{}) || after.openedPipeline != want || *other != want {
+		t.Errorf("the output before: %+v, the one after: %+v, the other pipeline: %+v", *before, *after, *other)
+	}
+}
+
+type openedOutput struct{ openedPipeline }
+
+func (*openedOutput) CommitKey() string { return "opened" }
+
+func (*openedOutput) Restore(context.Context, []byte) error { return nil }
+
+func (*openedOutput) Prepare(context.Context, []string) ([]byte, error) { return nil, nil }
+
+func (*openedOutput) Discard(string) {}
+
 type openedPipeline struct{ opened, items int }
 
 func (p *openedPipeline) Open(context.Context, tegenaria.SpiderInterface) error {

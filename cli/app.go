@@ -147,7 +147,8 @@ func (c *call) root() (*cobra.Command, error) {
 	root.PersistentFlags().StringVar(&c.config, "config", "", "settings `FILE` (default tegenaria.yaml of this directory or one above it)")
 	root.SetHelpCommand(c.helpCommand())
 	root.AddCommand(c.crawlCommand(), c.listCommand(), c.describeCommand(), c.settingsCommand(), c.versionCommand(),
-		c.fetchCommand(), c.viewCommand(), c.parseCommand(), c.checkCommand(), c.shellCommand(), c.jobsCommand(), c.runsCommand(), c.ctlCommand(), c.topCommand(), c.cacheCommand(), c.changesCommand(), c.newCommand())
+		c.fetchCommand(), c.viewCommand(), c.parseCommand(), c.checkCommand(), c.shellCommand(), c.jobsCommand(), c.runsCommand(), c.ctlCommand(), c.topCommand(), c.cacheCommand(), c.changesCommand(), c.reparseCommand(),
+		c.newCommand())
 	root.AddCommand(c.app.commands...)
 	for _, part := range c.app.parts {
 		root.AddCommand(part.Commands()...)

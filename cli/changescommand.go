@@ -57,7 +57,7 @@ func (c *call) changes(ctx context.Context, dir string, f *changesFlags) error {
 	if f.format != "table" && f.format != "jsonl" {
 		return usagef("--format is %q: it is table or jsonl", f.format)
 	}
-	history, err := revisit.OpenExisting(dir)
+	history, err := revisit.OpenExisting(dir, revisit.Options{})
 	if none := (*revisit.NotFoundError)(nil); errors.As(err, &none) {
 		return usagef("%s is no history; crawl --history %[1]s makes one", dir)
 	}

@@ -36,7 +36,9 @@ type Part interface {
 type Ending struct {
 	Suffix string // ".parquet"; the longest that fits is taken
 	Help   string // a few words: "Parquet"
-	Open   func(run *Run, out Output) (tegenaria.EngineOption, error)
+	// IsDatabase says that the file has more than the output, such as other tables, so that no new file may take its place.
+	IsDatabase bool
+	Open       func(run *Run, out Output) (tegenaria.EngineOption, error)
 }
 
 // Output is a file that a crawl writes to.

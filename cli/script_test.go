@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		// That of cmd/tegenaria, without its part.
 		"tegenaria": func() { cli.Main() },
 		"terminal":  onTerminal,
+		"catalogue": func() { newCatalogue(os.Getenv("SITE"), os.Getenv("EDITION")).Main() },
 	})
 }
 

@@ -93,14 +93,9 @@ func wasRead(s *tegenaria.Settlement) bool {
 
 // give enters the items of a page, and returns their ids.
 func (b *batch) give(s *tegenaria.Settlement, items []given) (ids []itemID, err error) {
+	b.run.Keyless += int64(withKeys(items, s.URL))
 	for i := range items {
 		one := &items[i]
-		if one.key == "" {
-			if one.key = s.URL; len(items) > 1 {
-				one.key = string(one.text)
-				b.run.Keyless++
-			}
-		}
 		id := idOf(one.key)
 		if slices.Contains(ids, id) { // twice on this page
 			if err := b.clash(id, s.URL, one.text); err != nil {
@@ -183,14 +178,7 @@ func (b *batch) withdraw(id itemID, from tegenaria.Key, why Proof) error {
 
 // known returns an item of the table.
 func (b *batch) known(id itemID) (known item, is bool, err error) {
-	text, err := b.store.get(itemAt(id))
-	if err != nil || text == nil {
-		return item{}, false, err
-	}
-	if known, err = decodeItem(text); err != nil {
-		return item{}, false, b.damaged(err)
-	}
-	return known, true, nil
+	return b.changes.history.known(b.store, id)
 }
 
 // remove takes an item out of the table.

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/commit"
-	"github.com/tegenaria/tegenaria/internal/staging"
 )
 
 // Feed is what writes changes: a feed of this module to which the next run can append, such as feed.JSONL, feed.CSV, and those of feed/sqlite and
@@ -36,8 +34,7 @@ type changes struct {
 	history *History
 	feed    Feed
 
-	staged    staging.Items
-	settling  []tegenaria.Settlement // of the batch that is being prepared
+	unsettled unsettled
 	resumable bool
 	ctx       context.Context // for the feed: its files are made durable with each batch
 	run       Run
@@ -72,19 +69,8 @@ func (c *changes) CommitKey() string { return "revisit:" + c.history.folder }
 func (c *changes) ListensToLinks() bool { return true }
 
 // ProcessItem keeps an item until its page settles.
-func (c *changes) ProcessItem(spider tegenaria.SpiderInterface, meta *tegenaria.ItemMeta) error {
-	text, err := marshal(meta.Item)
-	if err == nil {
-		text, err = canonical(text)
-	}
-	if err != nil {
-		return fmt.Errorf("revisit: an item of type %T cannot be written as JSON: %w", meta.Item, err)
-	}
-	key, err := c.history.options.keyOf(meta.Item, text)
-	if err != nil {
-		return err
-	}
-	return c.staged.Add(meta.CtxId, append(appendText(nil, []byte(key)), text...))
+func (c *changes) ProcessItem(_ tegenaria.SpiderInterface, meta *tegenaria.ItemMeta) error {
+	return c.unsettled.add(&c.history.options, meta)
 }
 
 // checkpoint is what a durable job keeps of a history.
@@ -120,8 +106,8 @@ func (c *changes) Restore(ctx context.Context, stored []byte) error {
 	}
 	c.resumable = tegenaria.Resumable(ctx)
 	c.ctx = commit.OfRun(context.WithoutCancel(ctx), tegenaria.SpiderName(ctx), tegenaria.WorkerName(ctx), false)
-	c.staged.Reset(staging.Options{}) // without a spool: in memory, until their pages settle
-	c.settling, c.alike, c.failed = nil, nil, nil
+	c.unsettled.reset()
+	c.alike, c.failed = nil, nil
 	if stored == nil {
 		c.run = Run{Number: h.meta.Run + 1, Spider: tegenaria.SpiderName(ctx), Arguments: h.options.Arguments, Began: now()}
 	} else if err := c.resume(stored); err != nil {
@@ -198,22 +184,21 @@ func (h *History) write(c *change, next meta, undoable bool) error {
 
 // Settling is part of tegenaria.SettlementListener.
 func (c *changes) Settling(settlements []tegenaria.Settlement) {
-	c.settling = append(c.settling, settlements...)
+	c.unsettled.settle(settlements)
 }
 
 // Settled is part of tegenaria.SettlementListener.
 func (c *changes) Settled() {}
 
 // Discard is part of tegenaria.Committer.
-func (c *changes) Discard(id string) { c.staged.Discard(id) }
+func (c *changes) Discard(id string) { c.unsettled.items.Discard(id) }
 
 // Prepare compares what the pages of a batch have given with the table, and makes the new table and the changes durable in one step.
 func (c *changes) Prepare(ctx context.Context, ids []string) ([]byte, error) {
 	h := c.history
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	settling := c.settling
-	c.settling = nil
+	settling := c.unsettled.settling
 	if len(ids) == 0 && len(settling) == 0 {
 		return json.Marshal(checkpoint{h.meta.Batch, c.run.Number})
 	}
@@ -221,7 +206,7 @@ func (c *changes) Prepare(ctx context.Context, ids []string) ([]byte, error) {
 		return nil, c.failed
 	}
 	b := &batch{changes: c, store: newChange(h.db), meta: h.meta, run: c.run}
-	given, err := c.taken(settling, ids)
+	given, err := c.unsettled.take(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -270,39 +255,6 @@ func (c *changes) store(ctx context.Context, b *batch) error {
 
 // changesID is the one under which the feed stages changes.
 const changesID = "revisit"
-
-// given is an item that a page gives.
-type given struct {
-	key  string // "": that of the page
-	text []byte
-}
-
-// taken returns what the pages of a batch have given, by the CtxId of the page; what it has fetched inline belongs to it.
-func (c *changes) taken(settling []tegenaria.Settlement, ids []string) (map[string][]given, error) {
-	callers := make(map[string]string)
-	for i := range settling {
-		if s := &settling[i]; s.Caller != "" {
-			callers[s.CtxId] = s.Caller
-		}
-	}
-	all := make(map[string][]given)
-	for _, id := range ids {
-		page := id
-		if caller, inline := callers[id]; inline {
-			page = caller
-		}
-		err := c.staged.Take([]string{id}, func(staged []byte) error {
-			d := decoder{rest: staged}
-			key := string(d.text())
-			all[page] = append(all[page], given{key, slices.Clone(d.rest)})
-			return d.err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
 
 // idOf returns the hash of a key.
 func idOf(key string) itemID {

@@ -19,6 +19,7 @@
 //
 //	Open → History: the folder, one process at a time
 //	  Changes → a pipeline around a feed, for the engine
+//	  Compare → a pipeline that compares with the table and stores nothing
 //	  Runs    → what the runs have found
 //	  Items   → the table
 package revisit

@@ -90,3 +90,39 @@ func ExampleHistory_Items() {
 	}
 	// Output:
 }
+
+// The history stays as it is: the second crawl could be one with another selector.
+func ExampleHistory_Compare() {
+	folder, err := os.MkdirTemp("", "history")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	history, err := revisit.Open(folder, revisit.Options{KeyField: "id"})
+	if err != nil {
+		panic(err)
+	}
+	defer history.Close()
+	comparison := history.Compare(func(change revisit.Change) error {
+		fmt.Println(change.Op, change.Key, string(change.Old))
+		return nil
+	})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<h1>Dune</h1>") }))
+	defer site.Close()
+	crawl := func(field string, to tegenaria.PipelinesInterface) {
+		parse := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[map[string]string]) error {
+			return out.Item(map[string]string{field: page.CSS("h1").Text(), "id": "1"})
+		})
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("books", parse, site.URL)),
+			tegenaria.EngineWithPipelines(to), tegenaria.EngineWithQuiet())
+		if err := engine.Run(context.Background(), "books"); err != nil {
+			panic(err)
+		}
+	}
+	crawl("name", history.Changes(feed.JSONL(filepath.Join(folder, "changes.jsonl"))))
+	crawl("title", comparison)
+	fmt.Printf("%d same, %d changed\n", comparison.Found().Same, comparison.Found().Changed)
+	// Output:
+	// changed 1 {"name":"Dune","title":null}
+	// 0 same, 1 changed
+}

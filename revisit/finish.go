@@ -24,7 +24,7 @@ func (c *changes) Close(ctx context.Context, reason string) error {
 	if tegenaria.Complete(ctx) && c.failed == nil && h.db != nil {
 		_, err = c.finish(ctx, false)
 	}
-	_, closed := c.staged.Close()
+	_, closed := c.unsettled.items.Close()
 	// The feed goes on with the next run, so for it the job is not complete.
 	return errors.Join(err, closed, c.feed.Close(commit.OfClose(ctx, false), reason))
 }

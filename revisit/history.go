@@ -86,7 +86,7 @@ type History struct {
 func Open(folder string, o Options) (*History, error) { return open(folder, o, false) }
 
 // OpenExisting is Open for a folder that has a history; if it has none, the error is a [*NotFoundError].
-func OpenExisting(folder string) (*History, error) { return open(folder, Options{}, true) }
+func OpenExisting(folder string, o Options) (*History, error) { return open(folder, o, true) }
 
 func open(folder string, o Options, existing bool) (*History, error) {
 	if o.MaxRemoved < 0 || o.MaxRemoved > 1 {
@@ -159,6 +159,18 @@ func (h *History) Items() iter.Seq2[Row, error] {
 			yield(Row{}, err)
 		}
 	}
+}
+
+// known returns an item of the table, as a change has it. The caller holds mu.
+func (h *History) known(c *change, id itemID) (known item, is bool, err error) {
+	text, err := c.get(itemAt(id))
+	if err != nil || text == nil {
+		return item{}, false, err
+	}
+	if known, err = decodeItem(text); err != nil {
+		return item{}, false, &DamagedError{h.folder, err}
+	}
+	return known, true, nil
 }
 
 // each calls a func with all that has a prefix, in the order of the keys.

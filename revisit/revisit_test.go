@@ -320,7 +320,7 @@ func TestWithheld(t *testing.T) {
 		}
 	}
 	accept := func() (int64, error) {
-		h, err := revisit.OpenExisting(v.folder)
+		h, err := revisit.OpenExisting(v.folder, revisit.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestWithheld(t *testing.T) {
 // What cannot be opened says why.
 func TestOpen(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := revisit.OpenExisting(folder); !enginetest.IsA[*revisit.NotFoundError](err) {
+	if _, err := revisit.OpenExisting(folder, revisit.Options{}); !enginetest.IsA[*revisit.NotFoundError](err) {
 		t.Errorf("no history: %v", err)
 	}
 	for _, o := range []revisit.Options{{MaxRemoved: -1}, {MaxRemoved: 1.5}, {KeyField: "a", Key: func(any) string { return "a" }}} {

@@ -96,7 +96,7 @@ func inWords(err error) error {
 func (*sites) Endings() []cli.Ending {
 	return []cli.Ending{
 		{Suffix: ".parquet", Help: "Parquet; never appended to: a new file, or -O", Open: openParquet},
-		{Suffix: ".db", Help: "an SQLite database, with the table pages", Open: openDatabase},
+		{Suffix: ".db", Help: "an SQLite database, with the table pages", IsDatabase: true, Open: openDatabase},
 	}
 }
 
