@@ -70,7 +70,8 @@ type product struct {
 }
 
 // newCatalogue makes the program whose spider crawls the site. The editions of the spider: "" takes one price and "sale" the other one, leaves out some
-// products, and gives two items for others; "reviews" follows other links too.
+// products, and gives two items for others; "reviews" follows other links too, and "inline" fetches them in
+// the parser; "again" has a page tried again after an hour.
 func newCatalogue(site, edition string) *cli.App {
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[product]) error {
 		links, price := "a.product, a.next", "i"
@@ -79,6 +80,16 @@ func newCatalogue(site, edition string) *cli.App {
 			price = "u"
 		case "reviews":
 			links = "a"
+		case "again":
+			if resp.CSS("b").Text() == "7" {
+				return tegenaria.Retry(time.Hour, errors.New("no price yet"))
+			}
+		case "inline":
+			if review := resp.CSS("a.review").Attr("href"); review != "" {
+				if _, err := out.Fetch(tegenaria.NewRequest(site+review, tegenaria.GET, nil)); err != nil {
+					return err
+				}
+			}
 		}
 		for _, link := range resp.CSS(links).Attrs("href") {
 			if err := out.Follow(link); err != nil {
@@ -272,6 +283,20 @@ func TestReparseNotStored(t *testing.T) {
 	matches(t, stderr, "1 page not stored")
 	if text, err := os.ReadFile("kept.jsonl"); err != nil || string(text) != "old\n" {
 		t.Errorf("the output was replaced: %q (%v)", text, err)
+	}
+}
+
+// TestReparseParsers: nothing is tried again, and a page whose parser needs a page that is not stored is no failure.
+func TestReparseParsers(t *testing.T) {
+	s, site := newCatalogueSite(t, 20)
+	command(t, newCatalogue(site, ""), 0, "crawl catalogue --history h -O old.jsonl")
+	asked := s.requests.Load()
+	_, stderr := command(t, newCatalogue(site, "again"), 0, "reparse h catalogue")
+	matches(t, stderr, "19 same, 0 changed, 0 new, 1 missing", "1 given up")
+	_, stderr = command(t, newCatalogue(site, "inline"), 0, "reparse h catalogue")
+	matches(t, stderr, "20 pages not stored", "0 same, 0 changed, 0 new, 20 missing")
+	if n := s.requests.Load() - asked; n != 0 {
+		t.Errorf("%d requests were sent", n)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 )
 
 // compare crawls pages with a comparison, and returns what it has found, the differences as day has them, and the error of the run.
-func (v *visits) compare(pages map[string]enginetest.Answer, to func(revisit.Change) error, more ...tegenaria.EngineOption) (revisit.Difference, []string, error) {
+func (v *visits) compare(
+	pages map[string]enginetest.Answer, to func(revisit.Change) error, more ...tegenaria.EngineOption,
+) (revisit.Difference, []string, error) {
 	v.t.Helper()
 	h, err := revisit.OpenExisting(v.folder, v.options)
 	if err != nil {
