@@ -349,16 +349,42 @@ func (database) Endings() []cli.Ending {
 	return []cli.Ending{{Suffix: ".store", Help: "a database", IsDatabase: true}}
 }
 
+// TestReparseManyFields: fields beyond the first thousand are counted together.
+func TestReparseManyFields(t *testing.T) {
+	_, site := newCatalogueSite(t, 5)
+	app := func(value string) *cli.App {
+		parse := func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[map[string]string]) error {
+			item := make(map[string]string)
+			for i := range 1_003 {
+				item[fmt.Sprintf("field%04d", i)] = value
+			}
+			return out.Item(item)
+		}
+		return cli.New(tegenaria.NewSpider("catalogue", tegenaria.Handle(parse), site+"/list/0"))
+	}
+	command(t, app("a"), 0, "crawl catalogue --history h -O old.jsonl")
+	table, _ := command(t, app("b\x1b\t"), 0, "reparse h catalogue")
+	matches(t, table, `^changed +field\d{4} +1 +`+site+`/list/0: a → b\\u001b\\t$`, `^changed +\(others\) +3 +`)
+	if n := strings.Count(table, "\nchanged "); n != 1_001 {
+		t.Errorf("the table has %d fields, not 1,000 and the others", n)
+	}
+}
+
 // TestReparseMode: a new file has the mode of the old one, and a link stays one.
 func TestReparseMode(t *testing.T) {
 	_, site := newCatalogueSite(t, 5)
 	app := newCatalogue(site, "")
 	command(t, app, 0, "crawl catalogue --history h -O old.jsonl")
-	err := errors.Join(os.Mkdir("data", 0o700), os.WriteFile("data/items", nil, 0o600), os.Symlink(filepath.Join("data", "items"), "items.jsonl"))
+	err := errors.Join(
+		os.Mkdir("data", 0o700), os.WriteFile("data/items", nil, 0o600), os.Symlink(filepath.Join("data", "items"), "items.jsonl"),
+		os.WriteFile(filepath.Join("data", ".reparse-items.jsonl"), []byte("left behind"), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
 	command(t, app, 0, "reparse h catalogue -O items.jsonl")
+	if _, err := os.Stat(filepath.Join("data", ".reparse-items.jsonl")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file beside is still there: %v", err)
+	}
 	link, err := os.Lstat("items.jsonl")
 	file, also := os.Stat("items.jsonl")
 	if err = errors.Join(err, also); err != nil {

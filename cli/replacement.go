@@ -76,7 +76,11 @@ func (list replacements) open(run *Run) error {
 	return nil
 }
 
+// prepare makes the file beside, unless there is none whose mode it has. One that a process has left which was killed goes.
 func (r *replacement) prepare() error {
+	if err := (outfile.Disk{}).Remove(r.beside); err != nil {
+		return err
+	}
 	info, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -84,7 +88,7 @@ func (r *replacement) prepare() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(r.beside, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(r.beside, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
