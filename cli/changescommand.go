@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type changesFlags struct {
 	sinceOn bool
 	format  string
 	accepts bool
+	all     bool
 }
 
 // changesCommand makes the command that shows what has changed.
@@ -49,6 +51,7 @@ func (c *call) changesCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.since, "since", 0, "show the changes of all runs after `RUN`, a number; 0 for those of all runs (default: the last run alone)")
 	cmd.Flags().StringVar(&f.format, "format", "table", "`FORMAT`: table or jsonl")
 	cmd.Flags().BoolVar(&f.accepts, "accept-removed", false, "first remove what the last run has withheld, because it was more than a run may remove")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also show the pages that the last run has not read: unreached, or failed")
 	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]cobra.Completion{"table", "jsonl"}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
@@ -105,6 +108,9 @@ func (c *call) changesOf(ctx context.Context, history *revisit.History, dir stri
 		c.sayRun(dir, &shown[i], false)
 	}
 	lines := changedLines(filepath.Join(dir, changesFile), shown)
+	if f.all {
+		lines = joined(lines, unreadLines(history))
+	}
 	if f.format == "jsonl" {
 		return c.copyChanges(lines)
 	}
@@ -115,6 +121,37 @@ func (c *call) changesOf(ctx context.Context, history *revisit.History, dir stri
 type changedLine struct {
 	text []byte
 	revisit.Change
+	fields string // in the table; "": those of the change
+}
+
+// joined are the lines of both, up to an error.
+func joined(first, second iter.Seq2[changedLine, error]) iter.Seq2[changedLine, error] {
+	return func(yield func(changedLine, error) bool) {
+		for line, err := range first {
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+		second(yield)
+	}
+}
+
+// unreadLines are lines for the pages that the last run has not read.
+func unreadLines(h *revisit.History) iter.Seq2[changedLine, error] {
+	return func(yield func(changedLine, error) bool) {
+		for page, err := range h.Unread() {
+			line := changedLine{Change: revisit.Change{Op: revisit.Op(page.Op), URL: page.URL}, fields: "never read"}
+			if page.Run > 0 {
+				line.fields = fmt.Sprintf("read last in run %d, %s", page.Run, counted(page.Items, "item"))
+			}
+			if err == nil {
+				line.text, err = jsonLine(page)
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // changedLines reads the changes of some runs. A run whose process was killed may have left lines that the history does not have and the next run
@@ -164,6 +201,15 @@ func changedLines(path string, runs []revisit.Run) iter.Seq2[changedLine, error]
 	}
 }
 
+// jsonLine is JSON without the end of the line, which leaves <, > and & as they are.
+func jsonLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // copyChanges writes the lines of the feed.
 func (c *call) copyChanges(lines iter.Seq2[changedLine, error]) error {
 	out := c.out
@@ -202,7 +248,8 @@ func (c *call) tabulate(lines iter.Seq2[changedLine, error]) error {
 		if err != nil {
 			return errors.Join(flush(), err)
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", line.Op, cell(shortened(line.Key)), cell(fieldsChanged(&line.Change)), cell(urlx.Redact(line.URL))))
+		fields := cmp.Or(line.fields, fieldsChanged(&line.Change))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", line.Op, cell(shortened(line.Key)), cell(fields), cell(urlx.Redact(line.URL))))
 		if len(rows) >= tableRows {
 			if err := flush(); err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tegenaria/tegenaria/revisit"
 )
@@ -42,13 +41,10 @@ func newDifferences(out io.Writer, asLines bool) *differences {
 // add counts an item that differs. Calls do not overlap.
 func (d *differences) add(change revisit.Change) error {
 	if d.asLines {
-		var line strings.Builder
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(change); err != nil {
-			return err
+		line, err := jsonLine(change)
+		if err == nil {
+			_, err = d.out.Write(append(line, '\n'))
 		}
-		_, err := io.WriteString(d.out, line.String())
 		return err
 	}
 	key := shortened(change.Key)

@@ -24,6 +24,7 @@ type shop struct {
 	mu      sync.Mutex
 	prices  map[string]int // by article number
 	answers map[int]int    // by status
+	broken  string         // the path of a page whose answer is 500
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +34,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sku := strings.TrimPrefix(r.URL.Path, "/p/")
 	price, sold := s.prices[sku]
 	switch {
+	case r.URL.Path == s.broken:
+		http.Error(w, "broken", http.StatusInternalServerError)
+		return
 	case r.URL.Path == "/":
 		for sku := range maps.Keys(s.prices) {
 			text.WriteString(`<a href="/p/` + sku + `">x</a>`)
@@ -189,6 +193,32 @@ func TestHistory(t *testing.T) {
 	}
 	_, stderr = command(t, app, 0, crawl)
 	matches(t, stderr, "run 5 of the history h: 0 new, 0 changed, 3 unchanged, 0 removed")
+}
+
+// TestChangesAll: the pages that the last run has not read are shown on request, with why.
+func TestChangesAll(t *testing.T) {
+	s, server, app := newShop(t)
+	command(t, app, 0, "crawl shop --history h -O items.jsonl")
+	stdout, _ := command(t, app, 0, "changes h --all --format jsonl")
+	if n := strings.Count(stdout, "\n"); n != 20 || strings.Contains(stdout, "unreached") {
+		t.Errorf("of a run that has read everything %d lines are shown:\n%s", n, stdout)
+	}
+	s.edit(func(prices map[string]int) { s.broken = "/p/a04" })
+	command(t, app, 0, "crawl shop --history h -O items.jsonl -s limits.attempts=1")
+	stdout, _ = command(t, app, 0, "changes h --all")
+	matches(t, stdout, `^OP +KEY +FIELDS +URL$`, `^failed +read last in run 1, 1 item +`+server.URL+`/p/a04$`)
+	if strings.Count(stdout, "\n") != 2 {
+		t.Errorf("other pages are shown:\n%s", stdout)
+	}
+	if stdout, _ = command(t, app, 0, "changes h"); stdout != "" {
+		t.Errorf("they are shown unasked:\n%s", stdout)
+	}
+	command(t, app, 0, "crawl shop --history h -O items.jsonl --limit pages=1 --stop-ok")
+	stdout, _ = command(t, app, 0, "changes h --all --format jsonl")
+	matches(t, stdout, `^\{"op":"unreached","url":"`+server.URL+`/p/a04","run":1,"items":1\}$`, `^\{"op":"unreached","url":"`+server.URL+`/p/a05","run":2,"items":1\}$`)
+	if n := strings.Count(stdout, "unreached"); n != 20 {
+		t.Errorf("%d pages are unreached, not 20:\n%s", n, stdout)
+	}
 }
 
 // TestHistoryOfURL: without a spider, the pages are the items, and their URLs the keys.

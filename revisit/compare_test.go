@@ -90,6 +90,63 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestUnread: pages that the last run has not read say why.
+func TestUnread(t *testing.T) {
+	v := newVisits(t)
+	links := body([]string{"/fails", "/breaks", "/gone", "/ignored", "/unlinked", "/read"})
+	all := pages{"/": enginetest.Text(links)}
+	for _, path := range []string{"/fails", "/breaks", "/gone", "/ignored", "/unlinked", "/read"} {
+		all[path] = enginetest.Text(body(nil, thing{path, 1}, thing{path + "+", 1}))
+	}
+	v.day(all)
+	all["/"] = enginetest.Text(body([]string{"/fails", "/breaks", "/gone", "/ignored", "/read", "/new"}))
+	all["/fails"], all["/breaks"], all["/new"] = enginetest.Status(500), enginetest.Text("{"), enginetest.Status(500)
+	all["/gone"] = enginetest.Status(404)
+	ignoring := tegenaria.EngineWithMiddlewares(tegenaria.MiddlewareFuncs{Name: "ignoring", Request: func(ctx *tegenaria.Context) error {
+		if ctx.Request.Url == site+"/ignored" {
+			return tegenaria.ErrIgnoreRequest
+		}
+		return nil
+	}}, tegenaria.MiddlewareFuncs{Name: "stopping", Priority: 1, Request: func(ctx *tegenaria.Context) error {
+		if ctx.Request.Url == site+"/read" {
+			return tegenaria.CloseSpider("enough") // so that what is unlinked is not removed
+		}
+		return nil
+	}})
+	v.day(all, ignoring)
+	h, err := revisit.OpenExisting(v.folder, v.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	got := make(map[string]revisit.Unread)
+	for page, err := range h.Unread() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[page.URL[len(site):]] = page
+	}
+	want := make(map[string]revisit.Unread)
+	for path, one := range map[string]revisit.Unread{
+		"/fails": {Op: revisit.Failed, Run: 1, Items: 2}, "/breaks": {Op: revisit.Failed, Run: 1, Items: 2},
+		"/ignored": {Op: revisit.Unreached, Run: 1, Items: 2}, "/unlinked": {Op: revisit.Unreached, Run: 1, Items: 2},
+	} {
+		one.URL = site + path
+		want[path] = one
+	}
+	delete(got, "/read")
+	delete(got, "/new")
+	if !maps.Equal(got, want) {
+		t.Errorf("unread are %+v, not %+v", got, want)
+	}
+	for range h.Unread() { // a list may be left
+		break
+	}
+	for range h.Items() {
+		break
+	}
+}
+
 // TestCompareWithoutKeys: an item has the URL of its page as its key, and is its key where the page gives several.
 func TestCompareWithoutKeys(t *testing.T) {
 	v := newVisits(t)

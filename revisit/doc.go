@@ -22,4 +22,5 @@
 //	  Compare → a pipeline that compares with the table and stores nothing
 //	  Runs    → what the runs have found
 //	  Items   → the table
+//	  Unread  → the pages that the last run has not read
 package revisit

@@ -121,6 +121,8 @@ func (h *History) Close() error {
 
 var errClosed = errors.New("revisit: the history is closed")
 
+var errStopped = errors.New("stopped") // by who reads a list
+
 // Runs returns what the runs have found, the first one first.
 func (h *History) Runs() (runs []Run, err error) {
 	err = h.each(runPrefix, func(_ string, value []byte) error {
@@ -144,18 +146,17 @@ type Row struct {
 // Items returns the table, in no order. An error ends it.
 func (h *History) Items() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		stopped := errors.New("stopped")
 		err := h.each(itemPrefix, func(_ string, value []byte) error {
 			i, err := decodeItem(value)
 			if err != nil {
 				return &DamagedError{h.folder, err}
 			}
 			if !yield(Row{i.key, i.url, i.text}, nil) {
-				return stopped
+				return errStopped
 			}
 			return nil
 		})
-		if err != nil && err != stopped {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(Row{}, err)
 		}
 	}

@@ -44,8 +44,10 @@ type page struct {
 	read  int // the run that has read it last; 0: none
 	asked int // the run in which its request has settled last
 	seed  bool
-	items []itemID // that it gives
-	links []uint64 // the beginnings of the keys of the pages that it led to when it was read last
+	// its request has failed then, and was not kept from being sent
+	failed bool
+	items  []itemID // that it gives
+	links  []uint64 // the beginnings of the keys of the pages that it led to when it was read last
 }
 
 // itemID is the hash of an item's key.
@@ -64,7 +66,10 @@ type item struct {
 func (p *page) encode() []byte {
 	flags := uint64(0)
 	if p.seed {
-		flags = 1
+		flags |= 1
+	}
+	if p.failed {
+		flags |= 2
 	}
 	b := binary.AppendUvarint(nil, flags)
 	b = binary.AppendUvarint(b, uint64(p.read))
@@ -82,7 +87,8 @@ func (p *page) encode() []byte {
 
 func decodePage(b []byte) (p page, err error) {
 	d := decoder{rest: b}
-	p.seed = d.number() == 1
+	flags := d.number()
+	p.seed, p.failed = flags&1 != 0, flags&2 != 0
 	p.read, p.asked = int(d.number()), int(d.number())
 	p.url = string(d.text())
 	for range d.number() {
