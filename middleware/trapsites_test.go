@@ -160,8 +160,12 @@ func crawlTrapSite(t *testing.T, site trapSite) {
 	if *trapsUncut {
 		return
 	}
-	if site.most > 0 && (requests > site.most || err != nil) {
-		t.Errorf("%d requests, want %d at most (%v)", requests, site.most, err)
+	most := site.most
+	if deep.Checks() {
+		most += 2048 // pages come in any order, so the sample that shows the trap may be the one after the first
+	}
+	if site.most > 0 && (requests > most || err != nil) {
+		t.Errorf("%d requests, want %d at most (%v)", requests, most, err)
 	}
 	missing := 0
 	for n := range site.real {
