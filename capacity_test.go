@@ -187,7 +187,7 @@ func TestStopWithoutCapacity(t *testing.T) {
 			enginetest.Sleep(5 * time.Second)
 			gated := 0
 			for _, slot := range e.Slots() {
-				if slot.Gated {
+				if slot.Gate != "" {
 					gated++
 				}
 			}

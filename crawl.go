@@ -136,6 +136,7 @@ func (c *crawl) run(ctx context.Context) error {
 	c.awaitWork()
 	c.settler.batches.Close()
 	settling.Wait()
+	c.gates.leaveAll()
 	if err := c.committers.Discard(c.unreturned.staged(true)); err != nil {
 		c.stop.storeFailed(err)
 	}
@@ -323,9 +324,9 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	_, memory := c.cache.(*memoryCache)
 	c.settler = &settler{
-		cache: c.cache, codec: c.codec, committers: c.committers, listeners: c.listeners, unreturned: c.unreturned, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
-		flights: c.flights,
-		bodies:  c.bodies, loopback: c.loopback, report: c.report, stop: stop,
+		cache: c.cache, codec: c.codec, committers: c.committers, listeners: c.listeners, unreturned: c.unreturned,
+		keepers: c.keepers, ledger: c.ledger, frontier: c.frontier, gates: c.gates, flights: c.flights, bodies: c.bodies,
+		loopback: c.loopback, report: c.report, stop: stop,
 		work: &c.work, durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
 		inMemory: memory && len(c.committers) == 0 && len(c.listeners) == 0,
 		batches: stage.NewBatcher[settling](settlePause,

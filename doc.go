@@ -64,7 +64,7 @@
 //   - The end of a run: [NothingError] (there was no page, or no parser has succeeded; it lists a [SeedError] for each first request), [StoppedError] (it was
 //     stopped before it was done), [StopError] (it has not ended within its grace).
 //
-// [Retry], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] make errors that user code returns to decide how the
+// [Retry], [NotNow], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] make errors that user code returns to decide how the
 // request, the item or the crawl goes on.
 //
 // # The life of a request

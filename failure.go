@@ -54,6 +54,9 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		j.leaveUndecided()
 		return
 	}
+	if f.putOff(j, herr) {
+		return
+	}
 	j.failedAt(herr.Stage)
 	herr = f.errorMiddlewares(j, herr)
 	switch {
@@ -61,6 +64,8 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		return
 	case herr == nil:
 		j.decide(Dropped, "middleware")
+		return
+	case f.putOff(j, herr):
 		return
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
@@ -82,6 +87,16 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		f.handle(j, herr)
 	}
 	j.decide(outcome, reason)
+}
+
+// putOff has a job come again as it was accepted, if the error asks for that and its ResponseWriter can be rewound.
+func (f *failures) putOff(j *job, herr *HandleError) bool {
+	off := asNotNow(herr.Err)
+	if off == nil || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+		return false
+	}
+	j.putOff(off)
+	return true
 }
 
 // mayRetry reports whether a job can run again, and takes back what its ResponseWriter has got.

@@ -21,6 +21,7 @@ type gates struct {
 	client     *httpDownloader // knows the addresses; nil: the default downloader is the user's
 	capacities map[string]int  // of downloaders, by name
 	done       func(j *job)    // of the settler, which is made later
+	held       heldGates
 }
 
 // egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy

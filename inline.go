@@ -71,6 +71,10 @@ func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Reque
 			if err := frontier.Sleep(caller, again.After); err != nil {
 				return resp, j.failure(StageDownload, err)
 			}
+		case *notNowError:
+			if err := again.wait(caller); err != nil {
+				return resp, j.failure(StageDownload, err)
+			}
 		case *redirectError:
 			from, r = emission{parent: j, redirect: true, inline: true}, again.target
 		default:
@@ -121,7 +125,7 @@ func (p *pages) inlineJob(
 }
 
 // inlineOnce makes one exchange and settles its job. The error is a [*RetryError] or a [*redirectError] if the caller
-// has to make another one.
+// has to make another one: then it may be a [*notNowError], too.
 func (p *pages) inlineOnce(j *job) error {
 	defer j.call.Life.Cancel(nil)
 	err := p.inlineExchange(j)
@@ -140,6 +144,9 @@ func (p *pages) inlineOnce(j *job) error {
 		p.settleInline(j, Fetched, "")
 		return nil
 	}
+	if off := p.putOffInline(j, err); off != nil {
+		return off
+	}
 	herr, err := p.inlineFailure(j, err)
 	if err != nil {
 		p.settleInline(j, Failed, "abandoned")
@@ -147,6 +154,9 @@ func (p *pages) inlineOnce(j *job) error {
 	}
 	if !p.inline.Awaits(j.root(), j) {
 		return herr // it was given up, and that was reported
+	}
+	if off := p.putOffInline(j, herr); off != nil {
+		return off
 	}
 	j.failedAt(herr.Stage)
 	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {
@@ -176,6 +186,18 @@ func (p *pages) inlineOnce(j *job) error {
 	p.report.failed(herr)
 	p.settleInline(j, outcome, reason)
 	return herr
+}
+
+// putOffInline takes back an inline request that a middleware puts off, and returns what its caller waits for. It returns nil
+// unless the error asks for that.
+func (p *pages) putOffInline(j *job, failed error) *notNowError {
+	off := asNotNow(failed)
+	if off == nil || j.call.GivenUp() || !j.loan.Rewind(j.ctx.Request.ResponseWriter) || !p.inline.End(j.root(), j) {
+		return nil
+	}
+	p.frontier.Overrule(j)
+	p.ledger.ForgetInline()
+	return off
 }
 
 // inlineFailure has the ErrorMiddlewares see the failure of an inline request. The error is that of the caller if user

@@ -60,6 +60,7 @@ type job struct {
 	reason  string           // of the outcome
 	notes   *settlementNotes // nil: none
 	retry   *RetryError      // it goes back to the cache, to run again
+	notNow  *notNowError     // it goes back as it was accepted
 	lost    error            // why an item of it could not be sent
 }
 
@@ -125,7 +126,7 @@ func (j *job) openToSend() bool {
 func (j *job) decide(outcome Outcome, reason string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.outcome == 0 && j.retry == nil && !j.sealed {
+	if !j.decided() {
 		j.outcome, j.reason = outcome, reason
 	}
 }
@@ -134,8 +135,11 @@ func (j *job) decide(outcome Outcome, reason string) {
 func (j *job) undecided() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.outcome == 0 && j.retry == nil && !j.sealed
+	return !j.decided()
 }
+
+// decided reports whether it is known how the job ends. The caller holds mu.
+func (j *job) decided() bool { return j.outcome != 0 || j.retry != nil || j.notNow != nil || j.sealed }
 
 // runAgain makes the job go back to the cache when it ends.
 func (j *job) runAgain(retry *RetryError) {
@@ -146,11 +150,20 @@ func (j *job) runAgain(retry *RetryError) {
 	}
 }
 
+// putOff makes the job go back to the cache as it was accepted.
+func (j *job) putOff(until *notNowError) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.outcome == 0 && !j.sealed && !j.givenUp {
+		j.notNow = until
+	}
+}
+
 // leaveUndecided makes the job go back to the cache as it is, whatever was decided.
 func (j *job) leaveUndecided() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.outcome, j.reason, j.retry, j.sealed = 0, "", nil, true
+	j.outcome, j.reason, j.retry, j.notNow, j.sealed = 0, "", nil, nil, true
 }
 
 // giveUp decides the outcome because code of the job was given up, whatever was decided: it goes back to the cache if
@@ -160,7 +173,7 @@ func (j *job) giveUp(outcome Outcome, reason string, retry *RetryError) {
 	defer j.mu.Unlock()
 	j.givenUp = true
 	if !j.sealed {
-		j.outcome, j.reason, j.retry, j.sealed = outcome, reason, retry, outcome == 0 && retry == nil
+		j.outcome, j.reason, j.retry, j.notNow, j.sealed = outcome, reason, retry, nil, outcome == 0 && retry == nil
 	}
 }
 

@@ -18,7 +18,7 @@ type MiddlewaresInterface interface {
 
 	// ProcessRequest may change the request, set ctx.DownloadResult (then nothing is downloaded and
 	// the result passes the ProcessResponse of all middlewares), or return an error:
-	// [ErrIgnoreRequest], [IgnoreRequest], [Retry], [GiveUp], [CloseSpider], or a failure.
+	// [ErrIgnoreRequest], [IgnoreRequest], [Retry], [NotNow], [GiveUp], [CloseSpider], or a failure.
 	ProcessRequest(ctx *Context) error
 
 	// ProcessResponse sees every response whatever its status, redirects too, and may change it, send

@@ -23,7 +23,7 @@ const (
 	PlaceRetryAfter   PlaceCause = "Retry-After" // of 429 and 503
 	PlaceBlocked      PlaceCause = "blocked"     // robots.txt cannot be had, or an earlier run of the job was to wait
 	PlacePerSlot      PlaceCause = "PerSlot"     // as many downloads of the host as may run at once
-	PlaceGate         PlaceCause = "gate"        // PerIP, PerProxy or the Capacity of a downloader, which Of names
+	PlaceGate         PlaceCause = "gate"        // PerIP, PerProxy or a Capacity that is used up, or a closed Gate; Of names it
 	PlaceRobots       PlaceCause = "robots.txt"  // it is fetched; that of the place which fetches it counts too
 	PlacePages        PlaceCause = "page budget" // Limits.Pages, less the downloads under way
 	PlaceAlone        PlaceCause = "one alone"   // a request that may have ended the process runs alone
@@ -184,9 +184,9 @@ func (t PlaceTime) words() string {
 		return host + "as many downloads as may ran there at once (per_slot)"
 	case PlaceGate:
 		if t.Of == "" {
-			return "waited for addresses, proxies or downloaders at their limit"
+			return "waited for addresses, proxies or downloaders at their limit, or for gates that middlewares have closed"
 		}
-		return "waited for " + t.Of + ", which was at its limit"
+		return "waited for " + t.Of + ", which was at its limit or closed"
 	case PlaceRobots:
 		return host + its + " robots.txt was fetched"
 	case PlacePages:

@@ -142,7 +142,7 @@ func plantedCrawls() []planted {
 				req <- tegenaria.NewContext(r)
 			}
 		}, answer: enginetest.After(s, enginetest.Text("x")), cause: tegenaria.PlaceGate,
-			sentence: "downloads waited for PerProxy of proxy.test:80, which was at its limit"},
+			sentence: "downloads waited for PerProxy of proxy.test:80, which was at its limit or closed"},
 		{name: "slow parser", parse: parseFor(s), opts: []tegenaria.EngineOption{parsers}, cause: tegenaria.PlaceParsers,
 			sentence: "downloads waited for parsers"},
 		{name: "slow parser that the others depend on", start: func(req chan<- *tegenaria.Context) {

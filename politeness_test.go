@@ -185,7 +185,7 @@ func TestStopAtClosedGate(t *testing.T) {
 			enginetest.Sleep(5 * time.Second)
 			gated := 0
 			for _, slot := range e.Slots() {
-				if slot.Gated {
+				if slot.Gate != "" {
 					gated++
 				}
 			}

@@ -121,14 +121,20 @@ func (f *fetcher) abortRobots(j *job) { f.goOn(f.robots.Abort(j)) }
 
 // askRobots fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing
 // is asked if the slot was blocked since the job was granted it: then the job and those that wait for it are taken again
-// later.
+// later. If a middleware puts the request for the file off, the error puts the job off.
 func (f *fetcher) askRobots(j *job) error {
 	first := fileRequest{first: true}
+	var off *notNowError // of a middleware that puts the request for the file off
 	ask := func(url string, left time.Duration, isFirst bool) (robotsgate.Response, error) {
-		if isFirst {
-			return f.send(j, &first, url, left)
+		file := &first
+		if !isFirst {
+			file = new(fileRequest)
 		}
-		return f.send(j, new(fileRequest), url, left)
+		resp, err := f.send(j, file, url, left)
+		if off = asNotNow(err); off != nil {
+			err = robotsgate.ErrNotNow
+		}
+		return resp, err
 	}
 	end, err := f.robots.Ask(j, placeOf(j).Origin, ask)
 	if end.New {
@@ -148,6 +154,8 @@ func (f *fetcher) askRobots(j *job) error {
 		return guard.ErrGivenUp
 	case err != nil:
 		return j.failure(StageRobots, err)
+	case off != nil:
+		return j.failure(StageRobots, off)
 	}
 	return nil
 }

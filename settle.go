@@ -31,6 +31,7 @@ type settler struct {
 	ledger     *frontier.Ledger
 	frontier   *frontier.Frontier[*job]
 	flights    *flights
+	gates      *gates
 	bodies     *fetch.Budget
 	loopback   *fetch.Loopback
 	report     *reporter
@@ -60,14 +61,15 @@ type settling struct {
 // ended is what is kept of a job without open parts until it is stored. A disk may take its time over that
 // while pages keep coming, so most jobs and their responses are let go before.
 type ended struct {
-	Settled             // without an Outcome it goes back to the cache
-	request *Request    // nil: it was not decoded, or no event will need it
-	id      string      // its CtxId
-	url     string      // for listeners; "": there are none
-	ids     []string    // those of what it fetched inline
-	job     *job        // nil: it was let go
-	retry   *RetryError // why it runs again
-	givenUp bool        // code of it was: what it has staged does not count
+	Settled              // without an Outcome it goes back to the cache
+	request *Request     // nil: it was not decoded, or no event will need it
+	id      string       // its CtxId
+	url     string       // for listeners; "": there are none
+	ids     []string     // those of what it fetched inline
+	job     *job         // nil: it was let go
+	retry   *RetryError  // why it runs again
+	notNow  *notNowError // it comes again as it is
+	givenUp bool         // code of it was: what it has staged does not count
 	died    *HandleError
 	notes   *settlementNotes // as in the job; nil: none
 	flown   bool
@@ -122,8 +124,8 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, givenUp: j.givenUp, notes: j.notes,
-		counts: j.counted()}
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, notNow: j.notNow,
+		givenUp: j.givenUp, notes: j.notes, counts: j.counted()}
 	switch {
 	case j.givenUp:
 		e.request, e.id = s.codec.requestOf(&j.rec), j.id
@@ -318,17 +320,19 @@ func (s *settler) sync() error {
 // requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.
 func (s *settler) requeue(e *ended) {
 	retry := e.retry
-	if retry == nil {
+	if retry == nil && e.notNow == nil {
 		s.putBack(e)
 		return
 	}
 	rec, now := e.Record, time.Now()
-	rec.Priority--
-	rec.Attempt++
 	rec.Crashes = 0
 	rec.NotBefore = time.Time{}
-	if retry.After > 0 {
-		rec.NotBefore = now.Add(retry.After)
+	if retry != nil {
+		rec.Priority--
+		rec.Attempt++
+		if retry.After > 0 {
+			rec.NotBefore = now.Add(retry.After)
+		}
 	}
 	if s.stop.refusing.Load() && !s.durable && s.stop.work.Err() != nil {
 		s.putBack(e)
@@ -346,6 +350,10 @@ func (s *settler) requeue(e *ended) {
 		stored.Delay(rec.NotBefore)
 	} else {
 		stored.Queue(rec.Slot, rec.Priority)
+	}
+	if retry == nil {
+		s.gates.hold(stored, e.notNow.gate)
+		return
 	}
 	s.report.counters.Retries.Add(1)
 	s.countForJob(e) // the next batch stores what the attempt has counted

@@ -29,8 +29,11 @@ type SlotStatus struct {
 	// this time, and for the less busy ones of more than a thousand slots.
 	Latency95 time.Duration
 
-	Pages, MaxPages int  // downloads begun, and their limit; both 0 without a page budget
-	Gated           bool // it waits because its IP address, proxy or downloader is at its limit
+	Pages, MaxPages int // downloads begun, and their limit; both 0 without a page budget
+
+	// Gate names what the slot waits at: "PerIP of 192.0.2.1", "PerProxy of proxy.example:8080" or a Capacity that is used up, or a
+	// [Gate] that is closed. It is "" if it does not wait at any.
+	Gate string
 }
 
 func slotStatuses(known []frontier.Status) []SlotStatus {
@@ -41,7 +44,10 @@ func slotStatuses(known []frontier.Status) []SlotStatus {
 			Delay:     s.Delay,
 			SlotDelay: max(s.Delays[slots.Asked], 0), CrawlDelay: max(s.Delays[slots.Robots], 0),
 			AutoThrottle: max(s.Delays[slots.Throttled], 0), Penalty: max(s.Delays[slots.Penalty], 0),
-			Latency: s.Latency, Latency95: s.Latency95, Pages: s.Pages, MaxPages: s.MaxPages, Gated: s.Gated,
+			Latency: s.Latency, Latency95: s.Latency95, Pages: s.Pages, MaxPages: s.MaxPages,
+		}
+		if s.Gated {
+			all[i].Gate = s.Gate
 		}
 	}
 	return all

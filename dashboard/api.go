@@ -82,10 +82,10 @@ type Host struct {
 	Latency    string `json:"latency,omitempty"`     // mean from the start of a download to the first byte of its answer
 	LatencyP95 string `json:"latency_p95,omitempty"` // the 95th percentile of the last five minutes
 
-	Pages    int  `json:"pages,omitempty"` // downloads begun, of a page budget
-	MaxPages int  `json:"max_pages,omitempty"`
-	Gated    bool `json:"gated,omitempty"`   // its IP address, proxy or downloader is at its limit
-	Changed  bool `json:"changed,omitempty"` // its policy was changed during this run
+	Pages    int    `json:"pages,omitempty"` // downloads begun, of a page budget
+	MaxPages int    `json:"max_pages,omitempty"`
+	Gate     string `json:"gate,omitempty"`    // what it waits at: an IP address, a proxy or a downloader at its limit, or a closed gate
+	Changed  bool   `json:"changed,omitempty"` // its policy was changed during this run
 }
 
 // HostChange is what PATCH /api/v1/hosts/NAME takes: what is absent stays as it is.
@@ -232,7 +232,7 @@ func (b *Board) hostOf(s tegenaria.SlotStatus) Host {
 	_, changed := b.engine.SlotPolicy(s.Name)
 	h := Host{
 		Name: s.Name, Pending: s.Pending, InFlight: s.InFlight, PerSlot: s.PerSlot,
-		Delay: s.Delay.String(), DelayCause: causeOfDelay(s, changed), Pages: s.Pages, MaxPages: s.MaxPages, Gated: s.Gated, Changed: changed,
+		Delay: s.Delay.String(), DelayCause: causeOfDelay(s, changed), Pages: s.Pages, MaxPages: s.MaxPages, Gate: s.Gate, Changed: changed,
 	}
 	if !s.Next.IsZero() {
 		h.Next = &s.Next

@@ -214,8 +214,8 @@ func (h *Host) inWords(paused bool) string {
 	switch {
 	case paused:
 		b.WriteString("; the crawl is paused")
-	case h.Gated:
-		b.WriteString("; its IP address, proxy or downloader is at its limit")
+	case h.Gate != "":
+		fmt.Fprintf(&b, "; it waits for %s, which is at its limit or closed", h.Gate)
 	case h.InFlight >= h.PerSlot && h.PerSlot > 0:
 		b.WriteString("; none starts before one has ended")
 	case h.MaxPages > 0 && h.Pages >= h.MaxPages:

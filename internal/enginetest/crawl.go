@@ -178,6 +178,9 @@ func (c *Crawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 	if p.middle {
 		opts = append(opts, tegenaria.EngineWithMiddlewares(&harnessMiddleware{c}))
 	}
+	if gates := newHarnessGates(c); gates != nil {
+		opts = append(opts, tegenaria.EngineWithMiddlewares(gates))
+	}
 	if p.commits {
 		opts = append(opts, tegenaria.EngineWithPipelines(harnessCommitter{c}))
 	}

@@ -64,6 +64,27 @@ func (f *Frontier[J]) Added(stored Stored) {
 	f.added(&stored)
 }
 
+// AddedAt is Added for a request that its owner holds back at the gate of that name, if isClosed, which is called with the Frontier locked,
+// returns true: nothing of its slot is taken then until [Frontier.OpenGate].
+func (f *Frontier[J]) AddedAt(stored Stored, gate string, isClosed func() bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.added(&stored)
+	if isClosed() {
+		for _, run := range stored.Runs {
+			f.slots.Shut(run.Slot, gate)
+		}
+	}
+}
+
+// OpenGate lets the slots be taken from again that wait at a gate of AddedAt.
+func (f *Frontier[J]) OpenGate(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots.Open(name)
+	f.signal()
+}
+
 // added enters new requests into slots and due list. The caller holds mu.
 func (f *Frontier[J]) added(stored *Stored) {
 	if stored.Delayed > 0 {

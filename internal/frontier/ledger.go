@@ -228,6 +228,15 @@ func (l *Ledger) Inline() {
 	l.mu.Unlock()
 }
 
+// ForgetInline uncounts a request of Fetch that is put off: it is counted anew when it is tried again.
+func (l *Ledger) ForgetInline() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.discovered--
+	l.inFlight--
+	l.check()
+}
+
 // PutBack moves a request in flight to those that wait.
 func (l *Ledger) PutBack() {
 	l.mu.Lock()

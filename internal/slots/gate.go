@@ -5,19 +5,23 @@ import (
 	"slices"
 )
 
-// gate bounds the open grants of several slots together: those that reach one address, go through one proxy, or are made by one downloader. A
-// slot may hang on a gate. While that one is closed the slot cannot be acquired: it stands in the gate's line, best
-// first.
+// gate bounds the open grants of several slots together: those that reach one address, go through one proxy, or are made by one downloader.
+// Or it is shut by its owner, whatever is open. A slot may hang on a gate. While that one is closed the slot cannot be acquired: it stands in
+// the gate's line, best first.
 type gate struct {
 	name     string
-	limit    int32
+	limit    int32 // 0: none
+	shut     bool  // see [Table.Shut]
 	inFlight int32 // open grants that are counted in it
 	hanging  int32 // slots that hang on it
 	offered  int32 // those of them that can be acquired
 	line     heap  // those that could be, were it open
 }
 
-func (g *gate) closed() bool { return g.inFlight >= g.limit }
+func (g *gate) closed() bool { return g.shut || g.full(0) }
+
+// full reports whether so many more grants than are open are all that the gate has room for.
+func (g *gate) full(more int32) bool { return g.limit > 0 && g.inFlight+more >= g.limit }
 
 // moved counts a slot's move from one place to another.
 func (g *gate) moved(from, to place) {
@@ -73,7 +77,7 @@ func (t *Table) Enter(g *Grant, gates ...Gate) bool {
 	if enters {
 		left, g.gates = g.gates, into
 	}
-	if g.Slot.gate != next {
+	if at := g.Slot.gate; at != next && (at == nil || !at.shut) {
 		t.hang(g.Slot, next)
 		t.place(g.Slot)
 	}
@@ -95,13 +99,43 @@ func (t *Table) gate(name string, limit int) *gate {
 	if name == "" || limit <= 0 {
 		return nil
 	}
+	g := t.named(name)
+	g.limit = int32(min(limit, math.MaxInt32))
+	return g
+}
+
+// named returns the gate of that name and makes it if need be.
+func (t *Table) named(name string) *gate {
 	g := t.gates[name]
 	if g == nil {
 		g = &gate{name: name}
 		t.gates[name] = g
 	}
-	g.limit = int32(min(limit, math.MaxInt32))
 	return g
+}
+
+// Shut has a slot that the table holds hang on the gate of that name, which lets nothing in until [Table.Open]. The name must not be that of a
+// gate that [Table.Enter] is given.
+func (t *Table) Shut(slot, name string) {
+	s := t.slots.get(slot)
+	if s == nil {
+		return
+	}
+	g := t.named(name)
+	g.shut = true
+	t.hang(s, g)
+	t.place(s)
+}
+
+// Open ends a [Table.Shut] for all slots that hang on the gate. It does nothing for a gate that none hangs on.
+func (t *Table) Open(name string) {
+	g := t.gates[name]
+	if g == nil || !g.shut {
+		return
+	}
+	g.shut = false
+	t.admit(g)
+	t.tidy(g)
 }
 
 // leave ends the counting of a grant in its gates.
@@ -144,7 +178,7 @@ func (t *Table) tidy(g *gate) {
 func (t *Table) admit(g *gate) {
 	for len(g.line) > 0 && !g.closed() {
 		s := g.line.top()
-		if s.first == nil && g.inFlight+g.offered >= g.limit {
+		if s.first == nil && g.full(g.offered) {
 			return
 		}
 		t.offer(s)

@@ -22,6 +22,7 @@ type reference struct {
 	asked  int
 	open   map[string]int // grants open in each gate
 	limits map[string]int // of the gates
+	shut   map[string]bool
 }
 
 type refSlot struct {
@@ -83,7 +84,7 @@ func (r *reference) tidy(name string) {
 
 // closed reports whether the slot's gate is closed.
 func (r *reference) closed(s *refSlot) bool {
-	return s.gate != "" && r.open[s.gate] >= r.limits[s.gate]
+	return r.shut[s.gate] || r.limits[s.gate] > 0 && r.open[s.gate] >= r.limits[s.gate]
 }
 
 // pick returns the slot that is to be acquired, "" for none.
@@ -159,7 +160,7 @@ func newHarness(t *testing.T, seed uint64) *harness {
 	}
 	policy := func(name string) slots.Policy { return policies[name] }
 	h.tab = slots.New(policy)
-	h.ref = &reference{policy: policy, slots: map[string]*refSlot{}, now: epoch, open: map[string]int{}, limits: map[string]int{"g1": 1, "g2": 3}}
+	h.ref = &reference{policy: policy, slots: map[string]*refSlot{}, now: epoch, open: map[string]int{}, limits: map[string]int{"g1": 1, "g2": 3}, shut: map[string]bool{}}
 	if r.IntN(2) == 0 {
 		h.gates = []string{"", "g1", "g2"}
 	}
@@ -217,6 +218,9 @@ func (h *harness) acquire(inline bool) bool {
 	}
 	want = g.Slot.Name()
 	s := h.ref.slots[want]
+	if h.ref.limits[s.gate] == 0 {
+		s.gate = ""
+	}
 	h.ref.turns++
 	s.turn = h.ref.turns
 	s.inFlight++
@@ -284,8 +288,12 @@ func (h *harness) enter(i int, gate string) {
 	if got := h.tab.Enter(g.Grant, slots.Gate{Name: gate, Limit: h.ref.limits[gate], Stays: stays}); got != want {
 		h.fail("Enter of %s into %q gave %v", name, gate, got)
 	}
-	if s.gate = gate; want && !stays {
+	switch {
+	case h.ref.shut[s.gate]:
+	case want && !stays:
 		s.gate = ""
+	default:
+		s.gate = gate
 	}
 	if want {
 		h.ref.open[g.gate]--
@@ -295,6 +303,25 @@ func (h *harness) enter(i int, gate string) {
 	}
 	h.add(name)
 	h.release(i)
+}
+
+// shut has a slot wait at a gate that its owner shuts, or opens such a gate.
+func (h *harness) shut(name string) {
+	gate := fmt.Sprint("shut", h.IntN(2))
+	if h.IntN(2) == 0 {
+		h.openGate(gate)
+		return
+	}
+	h.tab.Shut(name, gate)
+	if s := h.ref.slots[name]; s != nil {
+		s.gate, h.ref.shut[gate] = gate, true
+		h.ref.tidy(name)
+	}
+}
+
+func (h *harness) openGate(gate string) {
+	h.tab.Open(gate)
+	delete(h.ref.shut, gate)
 }
 
 func (h *harness) start(g *grant) {
@@ -373,6 +400,8 @@ func (h *harness) step() {
 				h.enter(i, h.gates[h.IntN(len(h.gates))])
 			}
 		}
+	case op < 53 && h.gates != nil:
+		h.shut(name)
 	case op < 60:
 		if len(h.open) > 0 {
 			if g := h.open[h.IntN(len(h.open))]; !g.started {
@@ -464,6 +493,9 @@ func (h *harness) compare() {
 
 // drain lets everything come to its end, and finds what is lost.
 func (h *harness) drain() {
+	for gate := range h.ref.shut {
+		h.openGate(gate)
+	}
 	for _, name := range h.names {
 		for s := h.ref.slots[name]; s != nil && s.parked > 0; {
 			h.tab.Unpark(name)

@@ -191,6 +191,9 @@ func (t *Table) Acquire(now time.Time, inline bool) (g *Grant, ok bool) {
 		return nil, false
 	}
 	g = &Grant{Slot: s}
+	if s.gate != nil && s.gate.limit == 0 { // it was shut
+		t.hang(s, nil)
+	}
 	if s.gate != nil {
 		g.gates = []*gate{s.gate}
 		s.gate.inFlight++
