@@ -109,11 +109,17 @@ func (a *acceptor) leave(from emission) {
 // it calls told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run
 // ends, and their sender is not settled.
 func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]Verdict)) bool {
+	var waits *guard.Waits
 	if a.stores {
 		a.work.accepting.Add(1)
+		if from.parent != nil && from.failed == nil {
+			waits = from.parent.waits
+		}
+		waits.Begin()
 	}
 	verdicts, err := a.cache.Accept(a.stop.storing, s.records)
 	if a.stores {
+		waits.End()
 		a.work.accepting.Add(-1)
 	}
 	if err != nil {

@@ -114,6 +114,9 @@ func benchEngine(b *testing.B, processors int) {
 	b.Run("RequestEnded", func(b *testing.B) { // the same with a func that does nothing
 		benchCrawl(b, processors, enginetest.PlainPage, output, tegenaria.EngineWithEvents(tegenaria.Events{RequestEnded: func(tegenaria.RequestEnd) {}}))
 	})
+	b.Run("CallbackTimes", func(b *testing.B) { // the same with its callbacks measured
+		benchCrawl(b, processors, enginetest.PlainPage, output, tegenaria.EngineWithCallbackTimes(true))
+	})
 	b.Run("OutputFollowLinks", func(b *testing.B) {
 		benchCrawl(b, processors, linkedPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
 			_, page := enginetest.PageOf(r.URL)

@@ -41,12 +41,17 @@ func (p *pages) callParser(j *job, parser Parser) error {
 }
 
 // callStart calls the Start or StartRequest of the spider.
-func (s *starter) callStart() error {
-	seeds, end := receive(requestFence, s.awaitRoom, s.accept)
+func (s *starter) callStart() (err error) {
+	timed := s.callbacks.ofStart(s.spider)
+	ready := func() { s.awaitRoom(); timed.ready() }
+	take := func(ctx *Context) { timed.came(); s.accept(ctx) }
+	seeds, end := receive(requestFence, ready, take)
 	defer func() {
+		count := timed.returned(err)
 		if closed := end(); closed {
 			s.report.closedByUser(emission{})
 		}
+		count()
 	}()
 	return guard.Protect(func() error {
 		if starter, ok := s.spider.(Starter); ok {

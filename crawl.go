@@ -67,6 +67,7 @@ type crawl struct {
 	gates      *gates
 	robots     *robotsgate.Gate[*job]
 	work       work
+	callbacks  *callbacks // nil: not measured
 
 	// Stations, made when the cache has begun, in this order. Each knows those before it. What leads back is a func
 	// that a machine or an earlier station calls.
@@ -216,6 +217,9 @@ func (c *crawl) wireMachines() (err error) {
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
 		log: report.NewLog(cfg.log), events: cfg.events, told: guard.NewInFlight(),
 	}
+	if cfg.timeCallbacks {
+		c.callbacks = newCallbacks()
+	}
 	c.workers = stage.NewLimit(c.pageWorkers(cfg.Concurrency))
 	c.watch = guard.NewWatch(c.watchConfig())
 	c.entries = guard.NewInFlight()
@@ -324,7 +328,8 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	}
 	_, memory := c.cache.(*memoryCache)
 	c.settler = &settler{
-		cache: c.cache, codec: c.codec, committers: c.committers, listeners: c.listeners, unreturned: c.unreturned,
+		cache: c.cache, codec: c.codec, committers: c.committers, callbacks: c.callbacks,
+		timed: ofParts(c.callbacks, StageSettle, c.committers), listeners: c.listeners, unreturned: c.unreturned,
 		keepers: c.keepers, ledger: c.ledger, frontier: c.frontier, gates: c.gates, flights: c.flights, bodies: c.bodies,
 		loopback: c.loopback, report: c.report, stop: stop,
 		work: &c.work, durable: state.Durable, stamped: c.shared == nil, earlier: state.Counters, complete: state.Finished,
@@ -352,25 +357,29 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		c.acceptor.refusals.cache = c.recorder
 	}
 	c.acceptor.prepare()
+	errorMWs := all[ErrorMiddleware](c.middlewares)
 	c.failures = &failures{
 		spider: c.spider, handler: c.cfg.errorHandler, attempts: limits.Attempts,
-		errorMWs: all[ErrorMiddleware](c.middlewares), ledger: c.ledger, watch: c.watch, acceptor: c.acceptor,
+		errorMWs: errorMWs, callbacks: c.callbacks, timed: ofParts(c.callbacks, StageError, errorMWs), ledger: c.ledger, watch: c.watch, acceptor: c.acceptor,
 		report: c.report, stop: stop, durable: state.Durable,
 	}
 	c.items = &items{
 		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries,
 		settler: c.settler, abandoned: c.abandonment, failures: c.failures, report: c.report, stop: stop, buffer: c.buffer,
 		pipelines: c.pipelines, typeChecks: c.typeChecks, feeds: c.pipelines.areFeeds(), work: &c.work,
+		callbacks: c.callbacks, timed: ofParts(c.callbacks, StagePipeline, c.pipelines),
 	}
 	c.fetcher = &fetcher{
 		gates: c.gates, cfg: &c.cfg, limits: limits, downloads: c.downloads, loopback: c.loopback, report: c.report,
 		stop: stop, acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs,
 		robots: c.robots, shared: c.shared, writers: newWriters(),
+		callbacks: c.callbacks, timed: c.callbacks.ofMiddlewares(c.middlewares),
+		timedInternal: c.callbacks.ofMiddlewares(c.internalMWs),
 	}
 	c.pages = &pages{
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
 		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
-		fetcher: c.fetcher, parsers: c.parsers,
+		fetcher: c.fetcher, parsers: c.parsers, callbacks: c.callbacks,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		permits: c.work.permits,
 		inline:  frontier.NewInline[*job](c.ledger, maxNesting), work: &c.work,
@@ -378,6 +387,6 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger,
 		watch: c.watch, settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop,
-		gone: make(chan struct{}),
+		gone: make(chan struct{}), callbacks: c.callbacks,
 	}
 }

@@ -131,7 +131,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 	}
 	e.mu.Lock()
 	summary := c.summary(e.life.Status())
-	e.crawl, e.last, e.lastPlaces = nil, &summary, c.places()
+	e.crawl, e.last, e.lastPlaces, e.lastCallbacks = nil, &summary, c.places(), c.callbacks.list()
 	e.mu.Unlock()
 	e.errs.Close()
 	c.stop.ending.Gone()
@@ -450,11 +450,12 @@ func (e *SpiderEngine) SetConcurrency(n int) error {
 //
 // All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
 type SpiderEngine struct {
-	mu         sync.Mutex // guards the fields below
-	config     config
-	crawl      *crawl   // that is on; nil: none
-	last       *Summary // of the newest run that has ended
-	lastPlaces Places   // of it
+	mu            sync.Mutex // guards the fields below
+	config        config
+	crawl         *crawl   // that is on; nil: none
+	last          *Summary // of the newest run that has ended
+	lastPlaces    Places   // of it
+	lastCallbacks []Callback
 
 	errs       report.Subscriptions // of ErrorChan
 	life       lifecycle.Machine

@@ -32,9 +32,11 @@ type fetcher struct {
 	robots    *robotsgate.Gate[*job]
 	shared    SharedCache // nil: all slots are of this run
 
-	middlewares Middlewares
-	internalMWs Middlewares   // those that see the engine's own requests
-	writers     *loan.Writers // of the requests' ResponseWriters
+	middlewares          Middlewares
+	internalMWs          Middlewares // those that see the engine's own requests
+	callbacks            *callbacks
+	timed, timedInternal middlewareTimes // of both
+	writers              *loan.Writers   // of the requests' ResponseWriters
 }
 
 func newWriters() *loan.Writers {
@@ -208,6 +210,14 @@ func (x *exchange) middlewares(f *fetcher) Middlewares {
 	return f.middlewares
 }
 
+// timed returns how long they take.
+func (x *exchange) timed(f *fetcher) middlewareTimes {
+	if x.file != nil {
+		return f.timedInternal
+	}
+	return f.timed
+}
+
 // processRequest has the middlewares process the request, once, until one answers it.
 func (f *fetcher) processRequest(x *exchange) error {
 	j, mws := x.job, x.middlewares(f)
@@ -224,8 +234,9 @@ func (f *fetcher) processRequest(x *exchange) error {
 		return nil
 	}
 	return j.run(f.watch, StageRequest, func() error {
-		asked := x.ctx.Request
-		for _, m := range mws {
+		asked, timed := x.ctx.Request, x.timed(f).request
+		for i, m := range mws {
+			took := f.callbacks.begin(j.waits)
 			err := guard.Protect(func() error {
 				err := m.ProcessRequest(x.ctx)
 				if x.file != nil && x.ctx.DownloadResult != nil {
@@ -233,6 +244,7 @@ func (f *fetcher) processRequest(x *exchange) error {
 				}
 				return err
 			})
+			took.end(callbackAt(timed, i), err)
 			if j.call.GivenUp() { // the others must not be called any more
 				return nil
 			}
@@ -261,9 +273,10 @@ func (f *fetcher) processResponse(x *exchange) error {
 	requests := j.seldomRequests(accepting)
 	err := j.runLate(f.watch, StageResponse, requests, func() error {
 		defer requests.close()
-		asked := x.ctx.Request
-		for _, m := range slices.Backward(mws) {
+		asked, timed := x.ctx.Request, x.timed(f).response
+		for i, m := range slices.Backward(mws) {
 			had := x.file != nil && x.ctx.Response().hasBody()
+			took := f.callbacks.begin(j.waits)
 			err := guard.Protect(func() error {
 				err := m.ProcessResponse(x.ctx, requests.C)
 				if resp := x.ctx.Response(); had && resp != nil && !resp.hasBody() {
@@ -271,6 +284,7 @@ func (f *fetcher) processResponse(x *exchange) error {
 				}
 				return err
 			})
+			took.end(callbackAt(timed, i), err)
 			if j.call.GivenUp() { // the others must not be called any more
 				return nil
 			}

@@ -14,16 +14,18 @@ var errNoCause = errors.New("a HandleError without a cause: set its Err")
 // failures ends jobs, items and emissions with an error: it asks the ErrorMiddlewares, obeys the verbs, and calls the
 // ErrorHandlers, which may send requests. It is made when the cache has begun.
 type failures struct {
-	spider   SpiderInterface
-	handler  func(spider SpiderInterface, err *HandleError) // of EngineWithErrorHandler; nil: there is none
-	attempts int                                            // that a request may have
-	errorMWs []ErrorMiddleware
-	ledger   *frontier.Ledger
-	watch    *guard.Watch
-	acceptor *acceptor // that takes what the ErrorHandlers send
-	report   *reporter
-	stop     *stop
-	durable  bool // the job is
+	spider    SpiderInterface
+	handler   func(spider SpiderInterface, err *HandleError) // of EngineWithErrorHandler; nil: there is none
+	attempts  int                                            // that a request may have
+	errorMWs  []ErrorMiddleware
+	callbacks *callbacks
+	timed     []*callback // the ErrorMiddlewares; nil: not measured
+	ledger    *frontier.Ledger
+	watch     *guard.Watch
+	acceptor  *acceptor // that takes what the ErrorHandlers send
+	report    *reporter
+	stop      *stop
+	durable   bool // the job is
 }
 
 // failure makes the HandleError of an error of a job. If err is a HandleError of this job it is completed;
@@ -125,8 +127,8 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 		return herr
 	}
 	_ = f.acceptor.withRequests(j.emission(), func(requests chan<- *Context) error {
-		for _, m := range slices.Backward(f.errorMWs) {
-			if herr = f.errorMiddleware(m, j, herr, requests); herr == nil {
+		for i, m := range slices.Backward(f.errorMWs) {
+			if herr = f.errorMiddleware(i, m, j, herr, requests); herr == nil {
 				break
 			}
 		}
@@ -135,17 +137,19 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	return herr
 }
 
-// errorMiddleware lets one see a failure. It returns what the next one sees; nil: the failure is none, or the middleware was
+// errorMiddleware lets one, the i-th, see a failure. It returns what the next one sees; nil: the failure is none, or the middleware was
 // given up.
 func (f *failures) errorMiddleware(
-	m ErrorMiddleware, j *job, herr *HandleError, requests chan<- *Context,
+	i int, m ErrorMiddleware, j *job, herr *HandleError, requests chan<- *Context,
 ) *HandleError {
 	var next error
+	took := f.callbacks.begin(j.waits)
 	err := guard.Protect(func() error {
 		next = m.ProcessError(j.ctx, herr, requests)
 		guard.Sound(next)
 		return nil
 	})
+	took.end(callbackAt(f.timed, i), err)
 	switch {
 	case j.call.GivenUp(), err == nil && next == nil:
 		return nil
@@ -176,7 +180,9 @@ func failureOf(j *job) *failedRequest {
 // tellHandlers calls the ErrorHandlers, in the call by. Requests that they send come from parent.
 func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
 	if f.handler != nil && !by.GivenUp() {
+		took := f.callbacks.begin(nil)
 		err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
+		took.end(f.callbacks.of(StageError, "EngineWithErrorHandler"), err)
 		f.handlerPanicked(by, herr, err)
 	}
 	if by.GivenUp() { // the code before was given up, and has returned after all
@@ -184,7 +190,13 @@ func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Ca
 	}
 	from := emission{parent: parent, by: by, failed: failed, why: herr.Err}
 	err := f.acceptor.withRequests(from, func(requests chan<- *Context) error {
-		return guard.Protect(func() error { return f.askErrorHandler(by, herr, requests) })
+		if s, ok := f.spider.(*Spider); ok && s.failed == nil {
+			return nil
+		}
+		took := f.callbacks.begin(nil)
+		err := guard.Protect(func() error { return f.askErrorHandler(by, herr, requests) })
+		took.end(f.callbacks.of(StageError, "ErrorHandler"), err)
+		return err
 	})
 	f.handlerPanicked(by, herr, err)
 }

@@ -34,6 +34,8 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 		return nil, NewError(caller.CtxId, why, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	defer p.leave(call)
+	of.waits.Begin()
+	defer of.waits.End()
 	p.frontier.BeginFetch(of)
 	if !of.ofItem() {
 		p.permits.Yield(&root.permit)

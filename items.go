@@ -40,6 +40,8 @@ type items struct {
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
 	feeds      []bool // by pipeline: it is a FeedCounter
+	callbacks  *callbacks
+	timed      []*callback // the pipelines; nil: not measured
 	work       *work
 	typeChecks []*typecheck.Check
 	nils       atomic.Int64 // items without a value
@@ -71,6 +73,14 @@ func (t *itemTask) context() *Context {
 		of.run.lend(t.ctx, &t.call)
 	}
 	return t.ctx
+}
+
+// waits returns those of its ContextPipelines for the engine; nil: there are none, or they are not measured.
+func (t *itemTask) waits() *guard.Waits {
+	if t.ctx == nil {
+		return nil
+	}
+	return jobOf(t.ctx).waits
 }
 
 // MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
@@ -132,6 +142,8 @@ func (s *items) put(j *job, t *itemTask) error {
 	}
 	s.watch.Pause(&j.call)
 	defer s.watch.Resume(&j.call)
+	j.waits.Begin()
+	defer j.waits.End()
 	s.work.puts.Add(1)
 	defer s.work.puts.Add(-1)
 	return s.buffer.Put(j.ctx, t)
@@ -196,6 +208,10 @@ func (s *items) process(t *itemTask) error {
 		if t.call.GivenUp() { // a Committer must not stage an item that was discarded
 			break
 		}
+		if _, fetches := p.(ContextPipeline); fetches && s.timed != nil {
+			t.context() // that its waits are known
+		}
+		took := s.callbacks.begin(t.waits())
 		err := guard.Protect(func() error {
 			if s.feeds[i] {
 				s.work.inFeeds.Add(1)
@@ -209,6 +225,7 @@ func (s *items) process(t *itemTask) error {
 			}
 			return p.ProcessItem(s.spider, item)
 		})
+		took.end(callbackAt(s.timed, i), err)
 		if err == nil {
 			continue
 		}

@@ -27,6 +27,7 @@ type job struct {
 	hold  fetch.Hold           // its share of Limits.BodiesInFlight
 	call  guard.Call           // the user code it is in
 	quiet requestChannel       // the first of its seldomRequests
+	waits *guard.Waits         // of its user code for the engine; nil: not measured
 
 	// What the exchange keeps.
 	prepared  bool        // it has passed the middlewares

@@ -40,6 +40,7 @@ type config struct {
 	client        *http.Client
 	tls           *tls.Config
 	fieldCounting fieldCounting
+	timeCallbacks bool
 	nilOptions    mistakes
 	metaTypes     map[string]reflect.Type
 	spiders       []SpiderInterface

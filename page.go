@@ -26,12 +26,13 @@ type pages struct {
 	items     *items
 	fetcher   *fetcher
 
-	parsers *parserTable
-	bounds  page.Bounds // of what is made of a page
-	queries *page.Queries
-	permits *frontier.ParsePermits
-	work    *work
-	inline  *frontier.Inline[*job] // those that wait for a call of Fetch
+	parsers   *parserTable
+	callbacks *callbacks
+	bounds    page.Bounds // of what is made of a page
+	queries   *page.Queries
+	permits   *frontier.ParsePermits
+	work      *work
+	inline    *frontier.Inline[*job] // those that wait for a call of Fetch
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
@@ -145,8 +146,11 @@ func (p *pages) runParser(j *job) {
 	p.report.counters.Read.Add(1)
 	p.report.countForJob(j, func(c *jobCounts) { c.read++ })
 	p.report.leadsOn(j)
+	timed := p.callbacks.ofParser(p.parsers, j.ctx.Request)
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
+	took := p.callbacks.begin(j.waits)
 	err = p.callParser(j, parser)
+	took.end(timed, err)
 	if j.call.GivenUp() {
 		return
 	}

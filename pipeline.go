@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
@@ -138,6 +139,8 @@ func (p *pipelineFunc[T]) mistake() error {
 	}
 	return nil
 }
+
+func (p *pipelineFunc[T]) title() string { return funcTitle(funcname.Of(p.f)) }
 
 func (p *pipelineFunc[T]) GetPriority() int { return p.priority }
 

@@ -25,6 +25,8 @@ type settler struct {
 	cache      CacheInterface
 	codec      *codec
 	committers commit.Parts
+	callbacks  *callbacks
+	timed      []*callback // the committers; nil: not measured
 	listeners  settlementListeners
 	unreturned *unreturned
 	keepers    commit.Keepers
@@ -271,8 +273,19 @@ func (s *settler) prepare(batch *Batch, list []ended, ids, discard []string) (to
 	if len(s.committers) == 0 || len(batch.Settled) == 0 {
 		return told, nil
 	}
-	batch.Checkpoints, err = s.committers.Prepare(s.stop.storing, ids)
+	batch.Checkpoints, err = s.committers.Prepare(s.stop.storing, ids, s.timing())
 	return told, err
+}
+
+// timing returns what measures the committers, nil if nothing is measured.
+func (s *settler) timing() func(i int) (end func(error)) {
+	if s.timed == nil {
+		return nil
+	}
+	return func(i int) func(error) {
+		took := s.callbacks.begin(nil)
+		return func(err error) { took.end(s.timed[i], err) }
+	}
 }
 
 // store makes a batch durable that the committers have prepared.

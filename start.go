@@ -12,14 +12,15 @@ import (
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
 type starter struct {
 	outsider
-	spider   SpiderInterface
-	pending  int64 // Limits.Pending
-	ledger   *frontier.Ledger
-	watch    *guard.Watch
-	settler  *settler
-	acceptor *acceptor
-	failures *failures
-	stop     *stop
+	spider    SpiderInterface
+	pending   int64 // Limits.Pending
+	ledger    *frontier.Ledger
+	watch     *guard.Watch
+	settler   *settler
+	acceptor  *acceptor
+	failures  *failures
+	stop      *stop
+	callbacks *callbacks
 
 	gone  chan struct{} // closed when the start has ended or was abandoned
 	begun atomic.Bool

@@ -37,6 +37,7 @@ func (p *pages) newVisit(rec Record) *visit {
 
 func (v *visit) init(p *pages, rec Record) *visit {
 	v.pages, v.refs.job = p, &v.job
+	v.waits = p.callbacks.newWaits()
 	v.job.init(rec, v)
 	return v
 }
@@ -110,6 +111,7 @@ func (v *visit) lend(ctx *Context, by *guard.Call) {
 	own.refs.job = &own.job
 	own.rec, own.caller, own.ctx = v.rec, &v.job, ctx
 	own.call.Owner, own.call.Caller = own, by
+	own.waits = v.pages.callbacks.newWaits()
 	ctx.run = own
 }
 

@@ -88,15 +88,21 @@ func (ps Parts) Discard(ids []string) error {
 }
 
 // Prepare has every committer make durable what these ids staged, all at the same time, so that a slow one does not add to the others.
-// It returns when all have returned: the checkpoints by key, or the errors of all.
-func (ps Parts) Prepare(ctx context.Context, ids []string) (map[string][]byte, error) {
+// It returns when all have returned: the checkpoints by key, or the errors of all. begin, unless nil, is called when the i-th one
+// begins, and the func that it returns when that ends.
+func (ps Parts) Prepare(ctx context.Context, ids []string, begin func(i int) (end func(error))) (map[string][]byte, error) {
 	made, errs := make([][]byte, len(ps)), make([]error, len(ps))
 	prepare := func(i int) {
 		errs[i] = fmt.Errorf("the pipeline %T: Prepare ended its goroutine", ps[i])
+		end := func(error) {}
+		if begin != nil {
+			end = begin(i)
+		}
 		err := guard.Protect(func() (err error) {
 			made[i], err = ps[i].Prepare(ctx, slices.Clip(ids))
 			return err
 		})
+		end(err)
 		if errs[i] = err; err != nil {
 			errs[i] = fmt.Errorf("the pipeline %T: %w", ps[i], err)
 		}

@@ -36,6 +36,9 @@ func Of[F any](f F) Func {
 // was inlined.
 func SameCode(f, g Func) bool { return f.code == g.code }
 
+// Code returns where the code of the func is, 0 for nil. It is one for all closures of a literal.
+func (f Func) Code() uintptr { return f.code }
+
 // Description names a func in messages.
 type Description struct {
 	Symbol  string // the name that Go gave it: "main.detail", "main.(*shop).detail", "main.main.func1"

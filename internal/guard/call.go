@@ -17,10 +17,9 @@ type Call struct {
 	Caller *Call      // the code that this call is made by and for, and that waits for its end; nil: none waits
 	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
 
-	joined bool      // the watch knows it; belongs to the goroutine that runs it
-	slot   *poolSlot // where the watch finds it then; nil: in the ring
-
-	state atomic.Int32 // written by the holder of mu
+	slot   *poolSlot    // where the watch finds it if it has joined; nil: in the ring
+	joined bool         // the watch knows it; belongs to the goroutine that runs it
+	state  atomic.Int32 // written by the holder of mu
 
 	mu      sync.Mutex // guards the fields below
 	at      string     // the stage of the present piece, or of the last one
