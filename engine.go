@@ -16,6 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/remedy"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -338,6 +339,20 @@ func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 		return nil
 	}
 	return slotStatuses(c.frontier.Busiest(n))
+}
+
+// SlotCounts counts the slots of the running crawl by what their requests wait for; all numbers are 0 if no crawl is running. While
+// the crawl is paused they say what the requests would wait for. It takes less than a microsecond, however many slots there are.
+func (e *SpiderEngine) SlotCounts() SlotCounts {
+	c := e.current()
+	if c == nil {
+		return SlotCounts{}
+	}
+	n := c.frontier.SlotCounts()
+	counts := SlotCounts{Ready: n.Ready, Delayed: n.Timed + n.Held[slots.Delayed], AtLimit: n.Held[slots.AtLimit],
+		Robots: n.Held[slots.Parked], Gated: n.Held[slots.AtGate]}
+	counts.Empty = n.All - counts.Ready - counts.Delayed - counts.AtLimit - counts.Robots - counts.Gated
+	return counts
 }
 
 // SlotOf returns the state of the slot that a GET request for a URL waits in, also if that slot has neither work nor a state to keep. A URL

@@ -53,6 +53,17 @@ func slotStatuses(known []frontier.Status) []SlotStatus {
 	return all
 }
 
+// SlotCounts are the numbers of slots by what their requests wait for. They add up to the number of slots that have work or
+// a state to keep.
+type SlotCounts struct {
+	Ready   int // a request may start, as soon as a place for a download is free
+	Delayed int // the requests wait for their time: a delay or a pause
+	AtLimit int // as many downloads are in flight as may be at once
+	Robots  int // robots.txt is being fetched
+	Gated   int // the IP address, proxy or downloader is at its limit
+	Empty   int // no request waits: the last ones are in flight, or the slot only has a state to keep
+}
+
 // BlockCause is the reason why a slot is blocked.
 type BlockCause string
 

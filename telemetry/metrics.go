@@ -23,16 +23,18 @@ type Options struct {
 // The numbers of one scrape belong together: tegenaria_requests_discovered_total is the sum of tegenaria_requests_total and
 // tegenaria_requests_open. All numbers are those of one run: they begin at 0 with each run of the engine, which Prometheus takes for
 // a restart of the program, and those of the last run stay when it is over. No label has a URL. What a label says is bounded: the first
-// 100 reasons, status codes and fields that are scraped keep their names, and the rest are "other". What is not UTF-8 in a label is U+FFFD.
+// 100 reasons, status codes, fields and callbacks that are scraped keep their names, and the rest are "other". What is not UTF-8 in a label is U+FFFD.
 //
 // A registry takes the Metrics of one engine. For more, tell them apart with prometheus.WrapRegistererWith.
 type Metrics struct {
 	engine *tegenaria.SpiderEngine
 	hosts  int
-	phases atomic.Pointer[phases] // of the current run, or else of the last one
+	phases atomic.Pointer[phases]      // of the current run, or else of the last one
+	errors atomic.Pointer[stageErrors] // of the same run
 
 	mu                                  sync.Mutex // guards the fields below
 	reasons, itemReasons, codes, fields labels
+	stages, callbacks                   labels
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
@@ -40,16 +42,25 @@ var _ prometheus.Collector = (*Metrics)(nil)
 // mostLabels is how many values of a label keep their names.
 const mostLabels = 100
 
-// NewMetrics makes the metrics of an engine. It adds events to the engine, so it has to be called before [tegenaria.SpiderEngine.Run].
+// NewMetrics makes the metrics of an engine. It adds events to the engine and has it measure its callbacks, so it has to be called before [tegenaria.SpiderEngine.Run].
 func NewMetrics(engine *tegenaria.SpiderEngine, o Options) *Metrics {
 	bounded := labels{most: mostLabels}
-	m := &Metrics{engine: engine, hosts: o.Hosts, reasons: bounded, itemReasons: bounded, codes: bounded, fields: bounded}
-	m.phases.Store(newPhases())
+	m := &Metrics{engine: engine, hosts: o.Hosts, reasons: bounded, itemReasons: bounded, codes: bounded, fields: bounded,
+		stages: bounded, callbacks: bounded}
+	m.reset()
 	tegenaria.EngineWithEvents(tegenaria.Events{
-		Started:    func(tegenaria.SpiderInterface) { m.phases.Store(newPhases()) },
+		Started:    func(tegenaria.SpiderInterface) { m.reset() },
+		Error:      func(err *tegenaria.HandleError) { m.errors.Load().add(err.Stage) },
 		Downloaded: func(_ *tegenaria.Request, resp *tegenaria.Response) { m.phases.Load().observe(resp.Transfer()) },
 	})(engine)
+	tegenaria.EngineWithCallbackTimes(true)(engine)
 	return m
+}
+
+// reset begins a run.
+func (m *Metrics) reset() {
+	m.phases.Store(newPhases())
+	m.errors.Store(&stageErrors{counts: make(map[tegenaria.Stage]int64)})
 }
 
 // Describe is part of prometheus.Collector.
@@ -57,6 +68,7 @@ func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range all {
 		descs <- d.desc
 	}
+	descs <- callbackSeconds
 	for _, h := range m.phases.Load() {
 		h.Describe(descs)
 	}
@@ -69,17 +81,20 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	m.mu.Lock()
 	m.addRun(found, &s)
 	m.addFields(found, s.Stats.Fields)
+	histograms := m.addCallbacks(found, m.engine.Callbacks())
 	m.mu.Unlock()
 	found.add(concurrency, float64(m.engine.Concurrency()))
 	for _, t := range m.engine.Places().Causes {
 		found.add(placeShare, t.Share, string(t.Cause))
 	}
+	addSlots(found, m.engine.SlotCounts())
 	for _, one := range m.engine.BusiestSlots(m.hosts) {
 		found.add(hostRequests, float64(one.Pending), one.Name, "waiting")
 		found.add(hostRequests, float64(one.InFlight), one.Name, "in_flight")
 		found.add(hostDelay, one.Delay.Seconds(), one.Name)
 	}
 	found.send(metrics)
+	histograms.send(metrics)
 	for _, h := range m.phases.Load() {
 		h.Collect(metrics)
 	}
@@ -124,7 +139,9 @@ func (m *Metrics) addRun(found scrape, summary *tegenaria.Summary) {
 		found.count(itemsLost, n, result, m.itemReasons.label(reason))
 	}
 	found.count(itemsOpen, s.Items)
-	found.count(failures, s.ErrorCount)
+	for at, n := range m.errors.Load().list() {
+		found.count(failures, n, m.stages.label(string(at)))
+	}
 	for at, n := range s.Abandoned {
 		found.count(abandoned, int64(n), string(at))
 	}

@@ -214,7 +214,9 @@ func TestTruth(t *testing.T) {
 		`tegenaria_feed_items_total{feed="books.csv",result="duplicate"}`:  8,
 		`tegenaria_feed_items_total{feed="books.csv",result="failed"}`:     9,
 		`tegenaria_items_open`:                                             0,
-		`tegenaria_errors_total`:                                           float64(stats.ErrorCount),
+		`tegenaria_errors_total{stage="status"}`:                           float64(s.answers[404]),
+		`tegenaria_slots{state="ready"}`:                                   0,
+		`tegenaria_callback_errors_total{callback="Parser",stage="parse"}`: 0,
 		`tegenaria_field_items_total{field="Title",type="book"}`:           float64(stats.ItemScraped),
 		`tegenaria_field_filled_total{field="Price",type="book"}`:          4, // 0, 10, 20, 30
 	}
@@ -247,6 +249,27 @@ func TestTruth(t *testing.T) {
 	}
 	if got := sum(found, "tegenaria_place_share"); got < 0.99 || got > 1.01 {
 		t.Errorf("the shares add up to %v", got)
+	}
+	if got := sum(found, "tegenaria_errors_total"); got != float64(stats.ErrorCount) {
+		t.Errorf("%v errors, want %d", got, stats.ErrorCount)
+	}
+	for _, c := range e.Callbacks() {
+		labels := fmt.Sprintf("{callback=%q,stage=%q}", c.Name, c.Stage)
+		calls, took := found["tegenaria_callback_duration_seconds_count"+labels], found["tegenaria_callback_duration_seconds_sum"+labels]
+		if calls != float64(c.Calls) || took != c.Time.Seconds() {
+			t.Errorf("%s has %v calls of %v s, want %d of %v", labels, calls, took, c.Calls, c.Time)
+		}
+		for i, bound := range tegenaria.CallbackBounds() {
+			calls -= float64(c.Counts[i])
+			series := fmt.Sprintf("tegenaria_callback_duration_seconds_bucket{callback=%q,stage=%q,le=%q}", c.Name, c.Stage, strconv.FormatFloat(bound.Seconds(), 'g', -1, 64))
+			if found[series] != float64(c.Calls)-calls {
+				t.Errorf("%s is %v, want %v", series, found[series], float64(c.Calls)-calls)
+			}
+		}
+	}
+	// every page but those that have no parser: redirects, and what is not found
+	if got := found[`tegenaria_callback_duration_seconds_count{callback="Parser",stage="parse"}`]; got != float64(stats.Responses)-float64(s.answers[404]+s.answers[302]) {
+		t.Errorf("the parser was called %v times for %d responses", got, stats.Responses)
 	}
 	if got := found[`tegenaria_download_duration_seconds_count{phase="first_byte"}`]; got != float64(stats.Responses) {
 		t.Errorf("%v downloads have a first byte, want %d", got, stats.Responses)
@@ -301,6 +324,7 @@ func TestHosts(t *testing.T) {
 		watch.Go(func() {
 			enginetest.Sleep(time.Second)
 			found := scrape()
+			slotStates := maps.Clone(found)
 			want := map[string]float64{
 				`tegenaria_host_requests{host="h4.test",state="waiting"}`: 5, `tegenaria_host_requests{host="h4.test",state="in_flight"}`: 0,
 				`tegenaria_host_requests{host="h3.test",state="waiting"}`: 4, `tegenaria_host_requests{host="h3.test",state="in_flight"}`: 0,
@@ -309,6 +333,12 @@ func TestHosts(t *testing.T) {
 			maps.DeleteFunc(found, func(series string, _ float64) bool { return !strings.Contains(series, "_host_") })
 			if !maps.Equal(found, want) {
 				t.Errorf("the hosts are %v, want %v", found, want)
+			}
+			counts := map[string]float64{"ready": 0, "delayed": 5, "at_limit": 0, "robots": 0, "gated": 0, "empty": 0}
+			for state, n := range counts {
+				if got, ok := slotStates[fmt.Sprintf("tegenaria_slots{state=%q}", state)]; !ok || got != n {
+					t.Errorf("%v slots are %s, want %v", got, state, n)
+				}
 			}
 			if err := e.Pause(); err != nil || scrape()["tegenaria_run_paused"] != 1 {
 				t.Errorf("a pause is not seen: %v", err)

@@ -43,8 +43,10 @@ var (
 	itemsLost = counter("items_lost_total", "Items that were dropped or failed, by reason.", "result", "reason")
 	itemsOpen = gauge("items_open", "Items on their way through the pipelines.")
 
-	failures  = counter("errors_total", "Failures of requests, items and callbacks.")
+	failures  = counter("errors_total", "Failures of requests, items and callbacks, by stage.", "stage")
 	abandoned = counter("callbacks_abandoned_total", "Callbacks that did not return and were given up.", "stage")
+
+	callbackErrors = counter("callback_errors_total", "Calls of callbacks that panicked or returned an error that is a failure.", "stage", "callback")
 
 	fieldItems     = counter("field_items_total", "Items of the type of the field that passed all pipelines.", "type", "field")
 	fieldFilled    = counter("field_filled_total", "Items whose field is filled.", "type", "field")
@@ -55,13 +57,19 @@ var (
 
 	feedItems = counter("feed_items_total", "Items that came to a feed, by what became of them.", "feed", "result")
 
+	slots = gauge("slots", "Slots (usually hosts) by what their requests wait for.", "state")
+
 	hostRequests = gauge("host_requests", "Requests of the busiest hosts.", "host", "state")
 	hostDelay    = gauge("host_delay_seconds", "The delay in force between two downloads from a busy host.", "host")
 )
 
-// all has each of them.
+// callbackSeconds is the histogram of the times of callbacks.
+var callbackSeconds = prometheus.NewDesc("tegenaria_callback_duration_seconds",
+	"How long callbacks took, without what they waited for the engine.", []string{"stage", "callback"}, nil)
+
+// all has each of them, without the histograms.
 var all = []*metric{
 	runInfo, runStart, runPaused, concurrency, placeShare, discovered, requests, requestsOpen, downloads, responses, responseBytes, damaged, retries,
-	robotsRequests, items, itemsLost, itemsOpen, failures, abandoned, fieldItems, fieldFilled, fieldLookedFor, fieldMissing, fieldDefaulted,
-	fieldFailed, feedItems, hostRequests, hostDelay,
+	robotsRequests, items, itemsLost, itemsOpen, failures, abandoned, callbackErrors, fieldItems, fieldFilled, fieldLookedFor, fieldMissing, fieldDefaulted,
+	fieldFailed, feedItems, slots, hostRequests, hostDelay,
 }

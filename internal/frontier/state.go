@@ -125,6 +125,13 @@ func (f *Frontier[J]) statusOf(state slots.State) Status {
 	return status
 }
 
+// SlotCounts counts the slots by what keeps their work from starting.
+func (f *Frontier[J]) SlotCounts() slots.Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.slots.Count()
+}
+
 // walkPart is how many places of the table walk looks at while it holds the lock: that takes a small part of a millisecond.
 const walkPart = 512
 

@@ -37,6 +37,24 @@ type heldUp struct {
 	last  *Slot // that was counted
 }
 
+// Counts are the numbers of slots by what keeps their work from starting.
+type Counts struct {
+	Ready int        // their work may start now
+	Timed int        // it waits for its time: a delay, or a block
+	Held  [holds]int // it waits for something else, by hold
+	All   int
+}
+
+// Count counts the slots, however many there are, without looking at them.
+func (t *Table) Count() (c Counts) {
+	c.Ready, c.Timed = len(t.heaps[ready])+len(t.heaps[waiting]), len(t.heaps[timed])
+	c.All = t.Len()
+	for why := range t.heldUp {
+		c.Held[why] = t.heldUp[why].slots
+	}
+	return c
+}
+
 // guess is how long a grant is taken to stay open in a slot of which no latency is known.
 const guess = time.Second
 

@@ -70,3 +70,55 @@ func TestHeldUp(t *testing.T) {
 	tab.Release(take(tab, at(0)))
 	check(tab, "delayed", slots.Delayed, "")
 }
+
+// The counts are those of the slots by what keeps their work from starting.
+func TestCount(t *testing.T) {
+	now := time.Now()
+	tab := slots.New(func(name string) slots.Policy {
+		return map[string]slots.Policy{"limited": {Limit: 1}, "delayed": {Delay: 10 * time.Second}}[name]
+	})
+	check := func(ready, timed, limited, parked, gated, all int) {
+		t.Helper()
+		c := tab.Count()
+		if c.Ready != ready || c.Timed != timed || c.Held[slots.AtLimit] != limited || c.Held[slots.Parked] != parked ||
+			c.Held[slots.AtGate] != gated || c.All != all {
+			t.Errorf("%+v, want %d ready, %d timed, %d at the limit, %d parked and %d gated of %d", c, ready, timed, limited, parked, gated, all)
+		}
+	}
+	take := func() *slots.Grant {
+		g, ok := tab.Acquire(now, false)
+		if !ok {
+			t.Fatal("no slot is ready")
+		}
+		tab.Started(g, now)
+		return g
+	}
+	check(0, 0, 0, 0, 0, 0)
+	tab.Add("delayed", 0, 2)
+	check(1, 0, 0, 0, 0, 1)
+	delayed := take()
+	check(0, 1, 0, 0, 0, 1)
+	tab.Add("limited", 0, 2)
+	limited := take()
+	check(0, 1, 1, 0, 0, 2)
+	tab.Add("parked", 0, 2)
+	tab.Park("parked")
+	check(0, 1, 1, 1, 0, 3)
+	tab.Unpark("parked")
+	check(1, 1, 1, 0, 0, 3)
+	gate := slots.Gate{Name: "PerIP of 192.0.2.1", Limit: 1, Stays: true}
+	one := take()
+	two := take()
+	if !tab.Enter(one, gate) || tab.Enter(two, gate) {
+		t.Fatal("the gate has room for one")
+	}
+	tab.Add("parked", 0, 1)
+	tab.Release(two)
+	check(0, 1, 1, 0, 1, 3)
+	tab.Release(one)
+	check(1, 1, 1, 0, 0, 3)
+	tab.Release(limited)
+	check(2, 1, 0, 0, 0, 3)
+	tab.Release(delayed)
+	check(2, 1, 0, 0, 0, 3)
+}
