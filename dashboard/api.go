@@ -141,6 +141,7 @@ func (b *Board) routes(mux *http.ServeMux) {
 	view("GET /api/v1/items", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, b.items.list(b.engine.Stats().Fields))
 	})
+	view("GET /api/v1/callbacks", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, callbacksOf(b.engine)) })
 	view("GET /api/v1/log", b.listLines)
 	view("GET /api/v1/runs", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.past.list(b.options.Runs)) })
 	view("GET /api/v1/settings", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, b.wired()) })

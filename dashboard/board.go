@@ -63,7 +63,7 @@ type Board struct {
 	settings []Setting // of the run; nil: none has begun
 }
 
-// New makes a board. It adds events to the engine, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
+// New makes a board. It adds events to the engine and has it measure its callbacks, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
 // without rates.
 func New(engine *tegenaria.SpiderEngine, o Options) *Board {
 	b := &Board{engine: engine, options: o, access: newAccess(o.Token), made: make(map[string]page)}
@@ -82,6 +82,7 @@ func New(engine *tegenaria.SpiderEngine, o Options) *Board {
 		events.RequestEnded = b.ends.add
 	}
 	tegenaria.EngineWithEvents(events)(engine)
+	tegenaria.EngineWithCallbackTimes(true)(engine)
 	if o.Logger != nil {
 		o.Logger.AddHook(&b.lines)
 	}

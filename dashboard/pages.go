@@ -57,29 +57,30 @@ func plain(page string) string {
 
 // view is what a page shows.
 type view struct {
-	Title    string
-	Controls bool   // its reader may change the crawl
-	Problem  string // why a change was not made; "" if there was none
-	Run      Run
-	Running  bool
-	Curve    Curve
-	Hosts    []Host
-	Failures []Failures
-	Changes  []Change
-	Items    Items
-	Lines    []Line
-	Levels   []string // that the log can be read at
-	Level    string   // the one that was asked for; "": all
-	Settings Settings
-	Asked    string // the URL of the page that explains one
-	URL      *Explained
-	Past     PastRuns
+	Title     string
+	Controls  bool   // its reader may change the crawl
+	Problem   string // why a change was not made; "" if there was none
+	Run       Run
+	Running   bool
+	Curve     Curve
+	Hosts     []Host
+	Failures  []Failures
+	Changes   []Change
+	Items     Items
+	Callbacks []Callback
+	Lines     []Line
+	Levels    []string // that the log can be read at
+	Level     string   // the one that was asked for; "": all
+	Settings  Settings
+	Asked     string // the URL of the page that explains one
+	URL       *Explained
+	Past      PastRuns
 }
 
 // pages makes the routes of the pages.
 func (b *Board) pages(mux *http.ServeMux) {
 	for name, title := range map[string]string{
-		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "log": "Log", "settings": "Settings", "url": "URL", "runs": "Runs",
+		"overview": "Overview", "hosts": "Hosts", "failures": "Failures", "items": "Items", "callbacks": "Callbacks", "log": "Log", "settings": "Settings", "url": "URL", "runs": "Runs",
 	} {
 		set := template.Must(template.New("").Funcs(shown).ParseFS(assets, "assets/frame.html", "assets/"+name+".html"))
 		b.made[name] = page{title, set}
@@ -97,6 +98,7 @@ func (b *Board) pages(mux *http.ServeMux) {
 	show("GET /failures", "failures")
 	show("GET /url", "url")
 	show("GET /items", "items")
+	show("GET /callbacks", "callbacks")
 	show("GET /log", "log")
 	show("GET /runs", "runs")
 	show("GET /settings", "settings")
@@ -126,6 +128,8 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, name string, status
 		v.Failures = b.failures.list()
 	case "items":
 		v.Items = b.items.list(v.Run.Stats.Fields)
+	case "callbacks":
+		v.Callbacks = callbacksOf(b.engine)
 	case "log":
 		least, err := levelOf(r)
 		if err != nil {

@@ -59,7 +59,7 @@ func TestHostileTexts(t *testing.T) {
 		var looking sync.WaitGroup
 		looking.Go(func() {
 			enginetest.Sleep(2500 * time.Millisecond)
-			for _, path := range []string{"/", "/hosts", "/failures", "/items", "/log", "/settings", "/url?u=" + url.QueryEscape(seeds[7])} {
+			for _, path := range []string{"/", "/hosts", "/failures", "/items", "/callbacks", "/log", "/settings", "/url?u=" + url.QueryEscape(seeds[7])} {
 				for _, token := range []string{board.ControlToken(), board.ViewToken()} {
 					checkPage(t, path, get(t, board, path, token), token == board.ControlToken())
 				}

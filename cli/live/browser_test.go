@@ -162,7 +162,7 @@ func TestBrowser(t *testing.T) {
 	}
 
 	// Every page, as it is looked at.
-	for _, page := range []string{"", "hosts", "failures", "items", "log", "runs", "settings", "url?u=" + url.QueryEscape(site.URL+"/p7")} {
+	for _, page := range []string{"", "hosts", "failures", "items", "callbacks", "log", "runs", "settings", "url?u=" + url.QueryEscape(site.URL+"/p7")} {
 		do(chromedp.Navigate(base+page), chromedp.WaitVisible(chromedp.CSS("h1")))
 		for _, look := range []struct {
 			name, scheme string
