@@ -217,6 +217,68 @@ func TestPenalty(t *testing.T) {
 	})
 }
 
+// Forgive ends penalty and pause of a slot, and nothing else. Work that was under way earns no further penalty.
+func TestForgive(t *testing.T) {
+	refuse := func(t *testing.T, tab *slots.Table, a slots.Answer) {
+		t.Helper()
+		answer(tab, begin(t, tab, "a", at(0)), at(0), a)
+	}
+	paused := slots.Answer{Refused: true, RetryAfter: time.Hour}
+	for _, tt := range []struct {
+		name     string
+		prepare  func(t *testing.T, tab *slots.Table)
+		forgiven bool
+		blocked  time.Duration // after it
+	}{
+		{"an unknown slot", func(*testing.T, *slots.Table) {}, false, 0},
+		{"a slot that was not refused", func(t *testing.T, tab *slots.Table) { refuse(t, tab, good) }, false, 0},
+		{"a penalty", func(t *testing.T, tab *slots.Table) { refuse(t, tab, refusal) }, true, 0},
+		{"a Retry-After", func(t *testing.T, tab *slots.Table) { refuse(t, tab, paused) }, true, 0},
+		{"a penalty and a Retry-After", func(t *testing.T, tab *slots.Table) {
+			refuse(t, tab, refusal)
+			tab.Refused("a", at(0), time.Hour, 0)
+		}, true, 0},
+		{"a block that no answer has earned", func(_ *testing.T, tab *slots.Table) { tab.Block("a", at(0), at(60)) }, false, time.Minute},
+		{"a delay that code has asked for", func(t *testing.T, tab *slots.Table) {
+			tab.SetDelay("a", slots.Asked, at(0), 5*time.Second)
+			refuse(t, tab, paused)
+		}, true, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := free()
+			tt.prepare(t, tab)
+			if got := tab.Forgive("a", at(0)); got != tt.forgiven {
+				t.Errorf("forgiven: %t", got)
+			}
+			if got := max(blockedFor(tab, "a", at(0)), 0); got != tt.blocked {
+				t.Errorf("it is blocked for %v, want %v", got, tt.blocked)
+			}
+			if tab.Forgive("a", at(0)) {
+				t.Error("there was more to forgive")
+			}
+			if st, known := tab.Lookup("a"); known && st.Delays[slots.Penalty] > 0 {
+				t.Errorf("the penalty is %v", st.Delays[slots.Penalty])
+			}
+		})
+	}
+	t.Run("work that was under way", func(t *testing.T) {
+		tab := free()
+		first, second := begin(t, tab, "a", at(0)), begin(t, tab, "a", at(0))
+		answer(tab, first, at(1), refusal)
+		if !tab.Forgive("a", at(1)) {
+			t.Error("there was nothing to forgive")
+		}
+		answer(tab, second, at(1), refusal)
+		if st, _ := tab.Lookup("a"); st.Delay != 0 || st.Next.After(at(1)) {
+			t.Errorf("the delay is %v, the next start at %v", st.Delay, st.Next.Sub(at(0)))
+		}
+		answer(tab, begin(t, tab, "a", at(1)), at(1), refusal)
+		if st, _ := tab.Lookup("a"); st.Delay != time.Second {
+			t.Errorf("a refusal after it earns %v, want the first penalty again", st.Delay)
+		}
+	})
+}
+
 func TestSetPolicy(t *testing.T) {
 	tab := delayed(10 * time.Second)
 	tab.SetPolicy("unknown", slots.Policy{})
