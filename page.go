@@ -26,6 +26,7 @@ type pages struct {
 	items     *items
 	fetcher   *fetcher
 
+	histories []PageHistory // what earlier runs have read
 	parsers   *parserTable
 	callbacks *callbacks
 	bounds    page.Bounds // of what is made of a page
@@ -148,6 +149,7 @@ func (p *pages) runParser(j *job) {
 	p.report.leadsOn(j)
 	timed := p.callbacks.ofParser(p.parsers, j.ctx.Request)
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
+	p.setChange(j)
 	took := p.callbacks.begin(j.waits)
 	err = p.callParser(j, parser)
 	took.end(timed, err)

@@ -32,6 +32,7 @@ type Response struct {
 	transfer *Transfer
 	values   map[any]any // by SetValue
 	cached   *cachedPage // by SetCached; nil: no cache has had a part in it
+	change   PageChange  // what is known before the parser
 	page     page.Page   // its lock guards the fields above while the engine changes them
 }
 

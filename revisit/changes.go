@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/commit"
 )
@@ -34,6 +36,7 @@ type changes struct {
 	history *History
 	feed    Feed
 
+	db        *pebble.DB // of the history, for reads that do not wait for a batch
 	unsettled unsettled
 	resumable bool
 	ctx       context.Context // for the feed: its files are made durable with each batch
@@ -46,6 +49,7 @@ var (
 	_ tegenaria.Committer    = (*changes)(nil)
 	_ tegenaria.Closer       = (*changes)(nil)
 	_ tegenaria.LinkListener = (*changes)(nil)
+	_ tegenaria.PageHistory  = (*changes)(nil)
 )
 
 // GetPriority is part of tegenaria.PipelinesInterface.
@@ -106,6 +110,7 @@ func (c *changes) Restore(ctx context.Context, stored []byte) error {
 	}
 	c.resumable = tegenaria.Resumable(ctx)
 	c.ctx = commit.OfRun(context.WithoutCancel(ctx), tegenaria.SpiderName(ctx), tegenaria.WorkerName(ctx), false)
+	c.db = h.db
 	c.unsettled.reset()
 	c.alike, c.failed = nil, nil
 	if stored == nil {
@@ -260,6 +265,27 @@ const changesID = "revisit"
 func idOf(key string) itemID {
 	sum := sha256.Sum256([]byte(key))
 	return itemID(sum[:])
+}
+
+// ChangeOf is part of tegenaria.PageHistory. An error of the store ends the run when the page settles.
+func (c *changes) ChangeOf(key tegenaria.Key, resp *tegenaria.Response) tegenaria.PageChange {
+	text, err := newChange(c.db).get(pageAt(key))
+	if err != nil {
+		return tegenaria.ChangeUnknown
+	}
+	before := page{}
+	if text != nil {
+		if before, err = decodePage(text); err != nil {
+			return tegenaria.ChangeUnknown
+		}
+	}
+	switch {
+	case before.read == 0:
+		return tegenaria.ChangeNew
+	case resp.Cached().State == tegenaria.CacheRevalidated && before.read == before.asked:
+		return tegenaria.ChangeNotModified
+	}
+	return tegenaria.ChangeUnknown
 }
 
 // isGone reports whether an answer says that there is no such page any more.

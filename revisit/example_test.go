@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/httpcache"
 	"github.com/tegenaria/tegenaria/revisit"
 )
 
@@ -68,6 +69,58 @@ func Example() {
 	// Output:
 	// run 1: 2 new, 0 changed, 0 unchanged, 0 removed
 	// run 2: 0 new, 1 changed, 1 unchanged, 0 removed
+}
+
+// The parser reads a page for its links alone if the site says that the page is not modified: the history keeps the items of the page.
+func ExampleHistory_Changes() {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, "<h1>Dune</h1>")
+	}))
+	defer shop.Close()
+	folder, err := os.MkdirTemp("", "history")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	cache, err := httpcache.Open(filepath.Join(folder, "pages"), httpcache.Options{Policy: httpcache.Refresh})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close()
+	history, err := revisit.Open(folder, revisit.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer history.Close()
+	parse := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
+		fmt.Println("the page is", page.Change())
+		if page.Change() != tegenaria.ChangeNotModified {
+			if err := out.Item(book{ISBN: page.CSS("h1").Text()}); err != nil {
+				return err
+			}
+		}
+		return out.FollowLinks()
+	})
+	for range 2 {
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("books", parse, shop.URL)),
+			tegenaria.EngineWithDownloaderLayers(cache.Layer), tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithQuiet(),
+			tegenaria.EngineWithPipelines(history.Changes(feed.JSONL(filepath.Join(folder, "changes.jsonl")))))
+		if err := engine.Run(context.Background(), "books"); err != nil {
+			panic(err)
+		}
+	}
+	for row := range history.Items() {
+		fmt.Println("the history has", row.Key)
+	}
+	// Output:
+	// the page is new
+	// the page is not modified
+	// the history has Dune
 }
 
 // The table has the items as they were found last, whichever run that was.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
@@ -422,6 +423,47 @@ func TestMistakes(t *testing.T) {
 		e.RegisterSpiders(enginetest.NewSpider(site + "/"))
 		if err := e.Run(t.Context(), "test"); err == nil {
 			t.Errorf("a run with the feed %v", to)
+		}
+	}
+}
+
+// What the parser of a page is told of it.
+func TestPageChange(t *testing.T) {
+	v := newVisits(t)
+	var mu sync.Mutex
+	parse, told := v.parse, make(map[string]string)
+	v.parse = func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told[strings.TrimPrefix(ctx.Request.Url, site)] = ctx.Response().Change().String()
+		return parse(ctx, items, req)
+	}
+	notModified := func(text string) enginetest.Answer {
+		return func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			resp := tegenaria.NewResponse(ctx.Request, 200, nil, []byte(text))
+			resp.SetCached(tegenaria.CacheStatus{State: tegenaria.CacheRevalidated}, nil)
+			return resp, nil
+		}
+	}
+	root, b := body([]string{"/a", "/b"}, thing{"root", 1}), body(nil, thing{"b", 1})
+	for day, test := range []struct {
+		pages pages
+		want  map[string]string
+	}{
+		{pages{"/": enginetest.Text(root), "/a": enginetest.Text("{"), "/b": enginetest.Text(b)}, map[string]string{"/": "new", "/a": "new", "/b": "new"}},
+		// A page that another crawl has stored, or whose parser has failed, is new to the history.
+		{pages{"/": notModified(root), "/a": notModified("{"), "/b": enginetest.Text(b)},
+			map[string]string{"/": "not modified", "/a": "new", "/b": "unknown"}},
+		{pages{"/": notModified(root), "/b": enginetest.Text("{")}, map[string]string{"/": "not modified", "/b": "unknown"}},
+		// What the site calls not modified is the page of the third day, which was not read.
+		{pages{"/": notModified(root), "/b": notModified(b)}, map[string]string{"/": "not modified", "/b": "unknown"}},
+		{pages{"/": notModified(root), "/b": notModified(b)}, map[string]string{"/": "not modified", "/b": "not modified"}},
+		{pages{"/": notModified(root)}, map[string]string{"/": "not modified"}}, // b is gone
+		{pages{"/": notModified(root), "/b": notModified(b)}, map[string]string{"/": "not modified", "/b": "new"}},
+	} {
+		clear(told)
+		if v.day(test.pages); !maps.Equal(told, test.want) {
+			t.Errorf("day %d: the pages are %v, not %v", day+1, told, test.want)
 		}
 	}
 }
