@@ -25,9 +25,9 @@ func sendFence[T any](c chan<- *T, fence *T) (closed bool) {
 }
 
 // callParser calls the parser of a job. One made by Handle needs no channels: its Output hands over to the engine itself.
-func (p *pages) callParser(j *job, parser Parser) error {
+func (p *pages) callParser(j *job, ctx *Context, parser Parser) error {
 	if isHandled(parser) {
-		return guard.Protect(func() error { return parser(j.ctx, nil, nil) })
+		return guard.Protect(func() error { return parser(ctx, nil, nil) })
 	}
 	return p.acceptor.withRequests(j.emission(), func(requests chan<- *Context) error {
 		items, end := receive(itemFence, nil, func(item *ItemMeta) { p.items.add(j, item) })
@@ -36,7 +36,7 @@ func (p *pages) callParser(j *job, parser Parser) error {
 				p.report.closedByUser(j.emission())
 			}
 		}()
-		return guard.Protect(func() error { return parser(j.ctx, items, requests) })
+		return guard.Protect(func() error { return parser(ctx, items, requests) })
 	})
 }
 

@@ -185,6 +185,14 @@ func (c *Context) Respond(status int, header map[string][]string, body io.Reader
 	})
 }
 
+// UserAgent returns what is sent as User-Agent with a request that has none, see Politeness.UserAgent; "" outside a run.
+func (c *Context) UserAgent() string {
+	if c.run == nil && c.internal() == nil {
+		return ""
+	}
+	return c.responder().agent
+}
+
 // MaxBody returns Limits.Body of the run: a [Downloader] need not collect more for [Response.SetValue].
 func (c *Context) MaxBody() int64 { return c.responder().limits.Body }
 

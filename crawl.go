@@ -380,6 +380,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
 		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
 		fetcher: c.fetcher, parsers: c.parsers, callbacks: c.callbacks, histories: all[PageHistory](c.parts),
+		stored: all[StoredPages](c.parts),
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		permits: c.work.permits,
 		inline:  frontier.NewInline[*job](c.ledger, maxNesting), work: &c.work,

@@ -18,6 +18,7 @@ import (
 type httpDownloader struct {
 	client      *fetch.Client
 	limits      Limits
+	agent       string // User-Agent of requests that have none
 	allowStatus []uint64
 	watch       *guard.Watch // of the run; nil: there is none
 	isDefault   bool         // requests that name no downloader are for it
@@ -33,7 +34,7 @@ func newHTTPDownloader(limits Limits, allowStatus []uint64, c fetch.Config) *htt
 		HeaderFields: limits.HeaderFields, Connect: limits.Connect, Handshake: limits.Handshake,
 		FirstByte: limits.FirstByte, Idle: limits.Idle, MinRate: limits.MinRate,
 	}
-	return &httpDownloader{client: fetch.New(c), limits: limits, allowStatus: allowStatus}
+	return &httpDownloader{client: fetch.New(c), limits: limits, agent: c.Agent, allowStatus: allowStatus}
 }
 
 // Download fetches one request in the caller's goroutine. A request that is too slow fails with a

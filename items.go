@@ -100,6 +100,9 @@ func (s *items) add(j *job, meta *ItemMeta) bool {
 	if j.call.GivenUp() {
 		return false
 	}
+	if j.linksOnly {
+		return true
+	}
 	if !s.sent.Load() {
 		s.sent.Store(true)
 	}

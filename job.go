@@ -33,6 +33,7 @@ type job struct {
 	prepared  bool        // it has passed the middlewares
 	announced bool        // RequestStarted was called for its download
 	flown     bool        // the cache knows that it is in flight
+	linksOnly bool        // its parser reads a stored page for its links: items are discarded
 	sends     atomic.Bool // its user code has sent an item or a request
 	// of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 	copy       *Response

@@ -26,7 +26,8 @@ type pages struct {
 	items     *items
 	fetcher   *fetcher
 
-	histories []PageHistory // what earlier runs have read
+	histories []PageHistory // they know what earlier runs have read
+	stored    []StoredPages // they have pages of earlier runs
 	parsers   *parserTable
 	callbacks *callbacks
 	bounds    page.Bounds // of what is made of a page
@@ -60,6 +61,7 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 		_ = j.run(p.watch, StageParse, func() error { p.runParser(j); return nil })
 		p.permits.Release(&j.permit)
 	}
+	p.followStored(j)
 	return nil, stage.ErrDrop // nothing is passed on; the worker calls v.MarkAsProcessed, which ends the job's way
 }
 
@@ -90,7 +92,7 @@ func (p *pages) fetch(v *visit) error {
 	case err == errInLine || err == guard.ErrGivenUp:
 		return err
 	case err == nil && j.undecided():
-		if p.reserve(j) != nil || p.permit(j) != nil {
+		if p.reserve(j, j.ctx.Response()) != nil || p.permit(j) != nil {
 			return errDecided // the crawl gives up: the job goes back to the cache
 		}
 		return nil
@@ -103,8 +105,7 @@ func (p *pages) fetch(v *visit) error {
 
 // reserve waits until there is memory for what is likely to be made of the page, as a download waits for its body: the
 // parser and all that it calls wait for none. The error is that of a crawl that gives up.
-func (p *pages) reserve(j *job) error {
-	resp := j.ctx.Response()
+func (p *pages) reserve(j *job, resp *Response) error {
 	if resp == nil {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (p *pages) runParser(j *job) {
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
 	p.setChange(j)
 	took := p.callbacks.begin(j.waits)
-	err = p.callParser(j, parser)
+	err = p.callParser(j, j.ctx, parser)
 	took.end(timed, err)
 	if j.call.GivenUp() {
 		return

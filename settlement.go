@@ -22,6 +22,9 @@ type Settlement struct {
 	Status  int     // of its response; 0 if there was none
 	Attempt int     // how often it was tried before
 
+	// StoredRead says that it has failed, and its parser has read the stored page instead, for its links: see [StoredPages].
+	StoredRead bool
+
 	LostItems int // how many of its items were dropped or have failed
 	// Links are the beginnings of the keys of all requests that its code has sent in this attempt, in any order: those of links, duplicates
 	// and refused ones too, and the target of its redirect. Requests that are no requests, such as those of a scheme that is not
@@ -77,6 +80,7 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 		}
 		last := &settlements[len(settlements)-1]
 		last.Failed, last.LostItems, last.Links = e.notes.failed, e.notes.lost, e.notes.links
+		last.StoredRead = e.notes.stored
 		for _, one := range e.notes.inline {
 			one.Caller = e.id
 			settlements = append(settlements, one)
@@ -113,6 +117,7 @@ func (ls settlementListeners) each(method string, call func(SettlementListener))
 type settlementNotes struct {
 	failed Stage        // where it failed last; "" if it did not
 	lost   int          // items of it
+	stored bool         // its parser has read the stored page instead
 	links  []uint64     // what its code has sent, if a part wants to know
 	inline []Settlement // of its inline requests, if a part wants to know
 }

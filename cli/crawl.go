@@ -248,6 +248,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 	if history != nil {
 		defer func() { err = errors.Join(err, history.Close()) }()
 		cache, err = c.openPages(f, l)
+		history.pages.Cache = cache
 	} else {
 		cache, err = l.openCache("crawl")
 	}

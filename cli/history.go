@@ -24,9 +24,13 @@ const (
 type history struct {
 	*revisit.History
 	dir    string
+	pages  *cachedPages
 	before int // the number of the last run before this crawl
 	isJob  bool
 }
+
+// cachedPages are those of a cache, which is opened after the history: a history that another process has open is named by its own error.
+type cachedPages struct{ *httpcache.Cache }
 
 // checkHistory refuses a key without a history.
 func (f *crawlFlags) checkHistory() error {
@@ -45,11 +49,12 @@ func (c *call) openHistory(f *crawlFlags, l *layers, task *task) (*history, erro
 	if err != nil {
 		return nil, err
 	}
-	opened, err := revisit.Open(f.history, revisit.Options{KeyField: f.key, Arguments: arguments})
+	pages := new(cachedPages)
+	opened, err := revisit.Open(f.history, revisit.Options{KeyField: f.key, Arguments: arguments, Pages: pages})
 	if err != nil {
 		return nil, fmt.Errorf("--history: %w", err)
 	}
-	h := &history{History: opened, dir: f.history, isJob: f.job != ""}
+	h := &history{History: opened, pages: pages, dir: f.history, isJob: f.job != ""}
 	runs, err := h.Runs()
 	if err == nil {
 		err = makeChanges(f.history)
@@ -134,6 +139,9 @@ func (c *call) sayRun(dir string, r *revisit.Run, quiet bool) {
 	if !quiet {
 		say("run %d of the history %s: %d new, %d changed, %d unchanged, %d removed; pages that keep their items: %d failed, %d read",
 			r.Number, dir, r.New, r.Changed, r.Unchanged, r.Removed, r.Failed, r.Kept)
+	}
+	if !quiet && r.Followed > 0 {
+		say("the links of %s that failed were followed as they were stored", counted(int(r.Followed), "page"))
 	}
 	if !quiet && !r.Complete {
 		say("run %d did not come to its end, so it has removed nothing", r.Number)

@@ -195,6 +195,20 @@ func TestHistory(t *testing.T) {
 	matches(t, stderr, "run 5 of the history h: 0 new, 0 changed, 3 unchanged, 0 removed")
 }
 
+// TestHistoryFollowsStored: on the second day the list of the articles fails. They are found by the stored list all the same.
+func TestHistoryFollowsStored(t *testing.T) {
+	s, _, app := newShop(t)
+	const crawl = "crawl shop --history h -O items.jsonl -s limits.attempts=1"
+	command(t, app, 0, crawl)
+	s.edit(func(prices map[string]int) { prices["a03"], s.broken = 7, "/" })
+	_, stderr := command(t, app, 0, crawl)
+	matches(t, stderr, "run 2 of the history h: 0 new, 1 changed, 19 unchanged, 0 removed; pages that keep their items: 1 failed, 0 read",
+		"the links of 1 page that failed were followed as they were stored")
+	if items, err := os.ReadFile("items.jsonl"); err != nil || bytes.Count(items, []byte("\n")) != 20 {
+		t.Errorf("the output has %d items, not 20 (%v)", bytes.Count(items, []byte("\n")), err)
+	}
+}
+
 // TestChangesAll: the pages that the last run has not read are shown on request, with why.
 func TestChangesAll(t *testing.T) {
 	s, server, app := newShop(t)

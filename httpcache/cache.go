@@ -218,5 +218,24 @@ func (c *Cache) Body(p Page) (body io.ReadCloser, ok bool) {
 	return c.store.Open(p.entry)
 }
 
+// Stored returns the stored page that answers the request of a Context, whatever the policy and the age of the page; nil if there is
+// none, or the request is one that no cache answers. [tegenaria.Response.Cached] says that it is stale. It is for Options.Pages of a
+// history of package revisit, and may be called concurrently.
+func (c *Cache) Stored(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	if !ctx.IsForOwnDownloader() || hasUnreadBody(ctx.Request) || isConditional(ctx.Request) {
+		return nil, nil
+	}
+	e := c.find(ctx, keyOf(ctx))
+	if e == nil {
+		return nil, nil
+	}
+	reply := whole(e)
+	resp, err := c.respond(ctx, e, reply)
+	if resp != nil {
+		resp.SetCached(tegenaria.CacheStatus{State: tegenaria.CacheStale, Age: reply.Age}, nil)
+	}
+	return resp, err
+}
+
 // Delete removes all pages of a URL, whoever has asked for them. The error is a [*WriteError].
 func (c *Cache) Delete(url string) error { return c.store.DeleteURL(url) }

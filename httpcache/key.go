@@ -107,11 +107,11 @@ func digest(parts ...string) string {
 
 // requestOf returns a request as the rules see it. Fields with which sites tell users apart are stored with a page if its Vary names
 // them, so there are digests in their place.
-func (l *layer) requestOf(ctx *tegenaria.Context, k store.Key) rfc9111.Request {
+func requestOf(ctx *tegenaria.Context, k store.Key) rfc9111.Request {
 	r := ctx.Request
 	h := make(http.Header, len(r.Header)+1)
-	if l.agent != nil {
-		h["User-Agent"] = []string{digest(l.agent.UserAgent())}
+	if agent := ctx.UserAgent(); agent != "" {
+		h["User-Agent"] = []string{digest(agent)}
 	}
 	for name, value := range r.Header {
 		name = http.CanonicalHeaderKey(name)

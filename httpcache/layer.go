@@ -25,8 +25,6 @@ type layer struct {
 	*Cache
 	run string // names the run
 
-	agent tegenaria.Network // knows what requests send as User-Agent that have none; nil: no run has begun
-
 	hits, revalidated, stale, stored, saved, passed, tooLarge atomic.Int64
 
 	mu      sync.Mutex                       // guards the fields below
@@ -50,15 +48,11 @@ var (
 	_ tegenaria.SettlementListener = (*layer)(nil)
 	_ tegenaria.Closer             = (*layer)(nil)
 	_ tegenaria.CacheCounter       = (*layer)(nil)
-	_ tegenaria.NetworkUser        = (*layer)(nil)
 )
 
 func newLayer(c *Cache, next tegenaria.Downloader) *layer {
 	return &layer{Downloader: next, Cache: c, run: rand.Text(), used: make(map[uint64]struct{}), staged: make(map[string][]staged)}
 }
-
-// UseNetwork is part of tegenaria.NetworkUser.
-func (l *layer) UseNetwork(n tegenaria.Network) { l.agent = n }
 
 // concerns reports whether the cache has a part in requests like this one.
 func (l *layer) concerns(ctx *tegenaria.Context) bool {
@@ -102,12 +96,12 @@ func (l *layer) Answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 }
 
 // find returns the stored page of a request; nil if there is none.
-func (l *layer) find(ctx *tegenaria.Context, key store.Key) *store.Entry {
-	entries := l.store.Get(key)
+func (c *Cache) find(ctx *tegenaria.Context, key store.Key) *store.Entry {
+	entries := c.store.Get(key)
 	if len(entries) == 0 {
 		return nil
 	}
-	if i := rfc9111.Choose(l.requestOf(ctx, key), rulesOf(entries)); i >= 0 {
+	if i := rfc9111.Choose(requestOf(ctx, key), rulesOf(entries)); i >= 0 {
 		return entries[i]
 	}
 	return nil
@@ -131,8 +125,8 @@ func whole(e *store.Entry) rfc9111.Reply {
 }
 
 // respond makes a response of a stored page. It returns nil and no error if the body is not there any more.
-func (l *layer) respond(ctx *tegenaria.Context, e *store.Entry, r rfc9111.Reply) (*tegenaria.Response, error) {
-	stored, ok := l.store.Open(e)
+func (c *Cache) respond(ctx *tegenaria.Context, e *store.Entry, r rfc9111.Reply) (*tegenaria.Response, error) {
+	stored, ok := c.store.Open(e)
 	if !ok {
 		return nil, nil
 	}
@@ -150,9 +144,6 @@ func (l *layer) respond(ctx *tegenaria.Context, e *store.Entry, r rfc9111.Reply)
 	resp, err := ctx.Respond(r.Status, r.Header, body)
 	if err != nil {
 		return nil, err // never a part of a body
-	}
-	if body != nil {
-		l.saved.Add(int64(resp.ContentLength))
 	}
 	return resp, nil
 }
@@ -272,7 +263,7 @@ func (x *exchange) take(got *tegenaria.Context) {
 		x.ctx.DownloadResult = x.validated(result)
 		return
 	}
-	x.store(rfc9111.NewEntry(x.layer.requestOf(x.ctx, x.key), x.response(resp)), resp, nil)
+	x.store(rfc9111.NewEntry(requestOf(x.ctx, x.key), x.response(resp)), resp, nil)
 	x.discard()
 }
 

@@ -180,3 +180,49 @@ func TestUnconditional(t *testing.T) {
 		})
 	}
 }
+
+// storedPages is a part that has the pages of a cache.
+type storedPages struct {
+	tegenaria.PipelinesInterface
+	*httpcache.Cache
+}
+
+func (storedPages) GetPriority() int { return 0 }
+
+func (p storedPages) StoredPage(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	return p.Stored(ctx)
+}
+
+// A cache has the stored page of a request that has failed: the one for who asks, and none for a request that no cache answers.
+func TestStoredPage(t *testing.T) {
+	broken := false
+	site := newSite(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Vary", "User-Agent")
+		if broken {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		fmt.Fprintf(w, "<p>%s", r.UserAgent())
+	})
+	cache := opened(t, t.TempDir(), httpcache.Options{Policy: httpcache.Refresh})
+	as := func(agent string) tegenaria.EngineOption {
+		return tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, UserAgent: agent})
+	}
+	for _, agent := range []string{"one", "two"} {
+		crawl(t, site, cache, crawler(states, "http://a.test/1", "http://a.test/2"), as(agent))
+	}
+	broken = true
+	s := crawler(states, "http://a.test/1", "http://a.test/3")
+	start := s.BaseSpider.StartRequest
+	s.Start = func(req chan<- *tegenaria.Context) {
+		start(req)
+		req <- enginetest.Send("http://a.test/2", tegenaria.RequestWithRequestHeader(map[string]string{"Range": "bytes=0-1"}))
+	}
+	stats := crawl(t, site, cache, s, as("one"), tegenaria.EngineWithPipelines(storedPages{enginetest.PipelineFunc{}, cache}))
+	if want := "stale 200 <p>one 0s"; s.items() != want {
+		t.Errorf("read: %q, not %q", s.items(), want)
+	}
+	if stats.Outcomes[tegenaria.Failed] != 3 || stats.Outcomes[tegenaria.Fetched] != 0 || stats.Cache.BytesSaved != 0 {
+		t.Errorf("outcomes %v, cache %+v", stats.Outcomes, stats.Cache)
+	}
+}

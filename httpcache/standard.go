@@ -24,7 +24,7 @@ func (l *layer) decide(ctx *tegenaria.Context, key store.Key) (rfc9111.Decision,
 	if key.Method == http.MethodGet { // nothing else is stored
 		entries = l.store.Get(key)
 	}
-	return rfc9111.Decide(l.requestOf(ctx, key), rulesOf(entries), time.Now()), entries
+	return rfc9111.Decide(requestOf(ctx, key), rulesOf(entries), time.Now()), entries
 }
 
 // rulesOf are stored pages as the rules see them.
@@ -66,6 +66,7 @@ func (l *layer) handOut(ctx *tegenaria.Context, e *store.Entry, r rfc9111.Reply,
 	if resp == nil || err != nil {
 		return nil, err
 	}
+	l.saved.Add(int64(resp.ContentLength))
 	resp.SetCached(tegenaria.CacheStatus{State: state, Age: r.Age}, came)
 	switch state {
 	case tegenaria.CacheHit:

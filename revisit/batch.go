@@ -45,6 +45,9 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 		if s.Outcome != tegenaria.Filtered {
 			b.run.Failed++
 		}
+		if s.StoredRead {
+			b.run.Followed++
+		}
 		next.failed = s.Outcome != tegenaria.Filtered && s.Outcome != tegenaria.Robots
 		b.store.set(at, next.encode())
 		return nil

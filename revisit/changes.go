@@ -50,6 +50,7 @@ var (
 	_ tegenaria.Closer       = (*changes)(nil)
 	_ tegenaria.LinkListener = (*changes)(nil)
 	_ tegenaria.PageHistory  = (*changes)(nil)
+	_ tegenaria.StoredPages  = (*changes)(nil)
 )
 
 // GetPriority is part of tegenaria.PipelinesInterface.
@@ -286,6 +287,21 @@ func (c *changes) ChangeOf(key tegenaria.Key, resp *tegenaria.Response) tegenari
 		return tegenaria.ChangeNotModified
 	}
 	return tegenaria.ChangeUnknown
+}
+
+// StoredPage is part of tegenaria.StoredPages: a page that is gone leads nowhere any more.
+func (c *changes) StoredPage(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	if c.history.options.Pages == nil {
+		return nil, nil
+	}
+	if came := ctx.Response(); came != nil && isGone(came.Status) {
+		return nil, nil
+	}
+	stored, err := c.history.options.Pages.Stored(ctx)
+	if err != nil || stored == nil || stored.Status < 200 || stored.Status > 299 {
+		return nil, err
+	}
+	return stored, nil
 }
 
 // isGone reports whether an answer says that there is no such page any more.

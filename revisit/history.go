@@ -31,6 +31,17 @@ type Options struct {
 	// MaxRemoved is the share of the table that a run may remove, 0: 0.2; at least 10 items may always be. If it were more, none
 	// is removed, [Run.Withheld] says how many it would be, and [History.AcceptRemoved] removes them. 1 removes any number.
 	MaxRemoved float64
+	// Pages has the pages of earlier runs, such as an [httpcache.Cache]: if a page fails, the links of the stored one are followed, so that what is
+	// behind them is not missed. A page that is gone (404, 410) has no links, and a stored redirect is not followed. nil: there are none.
+	//
+	// [httpcache.Cache]: https://pkg.go.dev/github.com/tegenaria/tegenaria/httpcache#Cache
+	Pages Pages
+}
+
+// Pages has the pages of earlier runs. Stored returns the one that answers the request of a Context, made with [tegenaria.Context.Respond]; nil if
+// there is none. It may read from a disk, and is called concurrently.
+type Pages interface {
+	Stored(ctx *tegenaria.Context) (*tegenaria.Response, error)
 }
 
 // minRemoved is how many items a run may always remove.
@@ -48,6 +59,7 @@ type Run struct {
 
 	Pages     int64 `json:"pages"`     // that were read
 	Failed    int64 `json:"failed"`    // that were asked for and keep their items: an error, or no answer that says anything
+	Followed  int64 `json:"followed"`  // of those that failed: the links of the stored page were followed
 	Kept      int64 `json:"kept"`      // of those that were read and keep items that they do not give: an item was lost, or they give none
 	New       int64 `json:"new"`       // items
 	Changed   int64 `json:"changed"`   // items

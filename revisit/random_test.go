@@ -158,15 +158,22 @@ func (s *shop) world(faulty bool) *enginetest.World {
 
 const site = "http://shop.test"
 
-// witness notes how pages have settled.
+// witness notes how pages have settled, and the items that pipelines get.
 type witness struct {
 	mu   sync.Mutex
 	list []tegenaria.Settlement
+
+	items []any
 }
 
 func (w *witness) GetPriority() int { return 0 }
 
-func (w *witness) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error { return nil }
+func (w *witness) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.items = append(w.items, item.Item)
+	return nil
+}
 
 func (w *witness) Settling(list []tegenaria.Settlement) {
 	w.mu.Lock()
@@ -290,6 +297,49 @@ func (m *model) finish(run int) {
 	}
 }
 
+// follow checks that the links of the stored pages of those that have failed were followed in a run that came to its end, and that nothing else
+// was asked for than what the read pages and these link to. Then it stores the pages of the run.
+func (s stored) follow(t *testing.T, shop *shop, list []tegenaria.Settlement, complete bool) {
+	t.Helper()
+	settled, linked := make(map[string]bool), map[string]bool{site + "/": true}
+	for i := range list {
+		settled[list[i].URL] = true
+	}
+	now := maps.Clone(s)
+	for i := range list {
+		one := &list[i]
+		text, has := "", false
+		switch {
+		case one.Status == 404:
+			delete(now, one.URL)
+		case one.Outcome == tegenaria.Fetched:
+			body, _ := json.Marshal(shop.pages[strings.TrimPrefix(one.URL, site)])
+			text, now[one.URL] = string(body), string(body)
+		case one.Outcome != tegenaria.Filtered:
+			if text, has = s[one.URL]; complete && one.StoredRead != has {
+				t.Errorf("%s has ended as %s: a stored page was read: %t; there is one: %t", one.URL, one.Outcome, one.StoredRead, has)
+			}
+			if one.Failed == tegenaria.StageParse {
+				now[one.URL] = "{"
+			}
+		}
+		var page content
+		_ = json.Unmarshal([]byte(text), &page) // a stored page may be one that its parser cannot read
+		for _, link := range page.Links {
+			if linked[site+link] = true; complete && !settled[site+link] {
+				t.Errorf("%s links to %s, which was not asked for; the page was stored: %t", one.URL, link, has)
+			}
+		}
+	}
+	for url := range settled {
+		if !linked[url] {
+			t.Errorf("nothing leads to %s, which was asked for", url)
+		}
+	}
+	clear(s)
+	maps.Copy(s, now)
+}
+
 // table is what the items are.
 func (m *model) table() map[string]string {
 	table := make(map[string]string)
@@ -300,7 +350,7 @@ func (m *model) table() map[string]string {
 }
 
 // TestRandomHistories: a shop is edited and crawled again and again. Pages fail, parsers too, a pipeline drops items, and some
-// runs are stopped. After each run the table is what a model says, and the lines of the feed make the table of before into it; after a
+// runs are stopped. The links of the stored page are followed where a page has failed. After each run the table is what a model says, and the lines of the feed make the table of before into it; after a
 // run without faults it is what the shop has.
 func TestRandomHistories(t *testing.T) {
 	seed := deep.Seed()
@@ -317,7 +367,8 @@ func randomHistory(t *testing.T, seed uint64) {
 	shop := newShop(random)
 	folder := t.TempDir()
 	feedPath := filepath.Join(folder, "changes.jsonl")
-	h, err := revisit.Open(folder, revisit.Options{MaxRemoved: 1})
+	stored := make(stored)
+	h, err := revisit.Open(folder, revisit.Options{MaxRemoved: 1, Pages: stored})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,6 +402,7 @@ func randomHistory(t *testing.T, seed uint64) {
 			t.Fatal(err)
 		}
 		last := runs[len(runs)-1]
+		stored.follow(t, shop, w.list, last.Complete)
 		m.settle(last.Number, shop, w.list, dropped)
 		if last.Complete {
 			m.finish(last.Number)

@@ -467,3 +467,102 @@ func TestPageChange(t *testing.T) {
 		}
 	}
 }
+
+// stored are the bodies of pages by URL, as an HTTP cache has them.
+type stored map[string]string
+
+func (s stored) Stored(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	text, has := s[ctx.Request.Url]
+	switch {
+	case !has:
+		return nil, nil
+	case text == "broken":
+		return nil, errors.New("the disk is broken")
+	case text == "moved":
+		return ctx.Respond(302, map[string][]string{"Location": {"/elsewhere"}}, nil)
+	}
+	return ctx.Respond(200, nil, strings.NewReader(text))
+}
+
+// A page fails on the second day, and the links of its stored page are followed. Below it a price has changed.
+func TestLinksOfStoredPages(t *testing.T) {
+	const text = `{"links":["/b"],"things":[{"name":"a","price":7}]}` // its items are those of another day
+	changed := with(chain(), "/b", enginetest.Text(body(nil, thing{"b", 2})))
+	seen := []string{`changed b {"price":1}`}
+	for name, test := range map[string]struct {
+		answer   enginetest.Answer // of the page
+		stored   string
+		change   func(v *visits)
+		want     []string
+		followed int64
+	}{
+		"an error":                    {enginetest.Status(500), text, nil, seen, 1},
+		"no answer":                   {enginetest.Broken(errors.New("broken")), text, nil, seen, 1},
+		"a parser fails":              {enginetest.Text("{"), text, nil, seen, 1},
+		"it is gone":                  {nil, text, nil, []string{"removed a (page gone)", "removed b (unreachable)"}, 0},
+		"it is not stored":            {enginetest.Status(500), "", nil, nil, 0},
+		"it cannot be read":           {enginetest.Status(500), "broken", nil, nil, 0},
+		"a redirect is stored":        {enginetest.Status(500), "moved", nil, nil, 0},
+		"its parser fails once more":  {enginetest.Status(500), "{", nil, nil, 1},
+		"a filter keeps it away":      {enginetest.Status(500), text, func(v *visits) { v.engine = append(v.engine, tegenaria.EngineWithMiddlewares(refusing("/a"))) }, nil, 0},
+		"a middleware fails before":   {enginetest.Status(500), text, failing(errors.New("broken")), nil, 0},
+		"a middleware gives up after": {enginetest.Text("captcha"), text, givingUp, seen, 1},
+		"it is retried":               {enginetest.InTurn(enginetest.Status(500), enginetest.Text(body(nil, thing{"a", 1}))), text, retrying, []string{"removed b (unreachable)"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisits(t)
+			pages := make(stored)
+			if test.stored != "" {
+				pages[site+"/a"] = test.stored
+			}
+			v.options.Pages = pages
+			v.day(chain())
+			if test.change != nil {
+				test.change(v)
+			}
+			w := &witness{}
+			run, changes := v.day(with(changed, "/a", test.answer), tegenaria.EngineWithPipelines(w))
+			want(t, "the second day", changes, test.want...)
+			if run.Followed != test.followed || !run.Complete {
+				t.Errorf("the run: %+v", run)
+			}
+			if slices.Contains(w.items, any(thing{"a", 7})) {
+				t.Error("the pipelines have got an item of the stored page")
+			}
+			for _, one := range w.list {
+				if of := one.URL == site+"/a"; one.StoredRead != (of && test.followed == 1) || of && one.StoredRead && one.Outcome == tegenaria.Fetched {
+					t.Errorf("settled: %+v", one)
+				}
+			}
+		})
+	}
+}
+
+// failing has a middleware fail before the page is asked for.
+func failing(err error) func(v *visits) {
+	return middleware(tegenaria.MiddlewareFuncs{Name: "failing", Request: func(ctx *tegenaria.Context) error {
+		if strings.HasSuffix(ctx.Request.Url, "/a") {
+			return err
+		}
+		return nil
+	}})
+}
+
+func givingUp(v *visits) {
+	middleware(tegenaria.MiddlewareFuncs{Name: "captcha", Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		if string(ctx.Response().Bytes()) == "captcha" {
+			return tegenaria.GiveUp(errors.New("captcha"))
+		}
+		return nil
+	}})(v)
+}
+
+func retrying(v *visits) {
+	middleware(tegenaria.MiddlewareFuncs{Name: "retrying", Error: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+		return tegenaria.Retry(0, err)
+	}})(v)
+}
+
+func middleware(m tegenaria.MiddlewareFuncs) func(v *visits) {
+	return func(v *visits) { v.engine = append(v.engine, tegenaria.EngineWithMiddlewares(m)) }
+}
