@@ -75,7 +75,7 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		return
 	}
 	if retry := asRetry(herr.Err); retry != nil && f.mayRetry(j) {
-		j.runAgain(retry)
+		j.runAgain(again{retry: retry})
 		return
 	}
 	outcome, reason := outcomeOf(herr)
@@ -97,7 +97,7 @@ func (f *failures) putOff(j *job, herr *HandleError) bool {
 	if off == nil || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
 		return false
 	}
-	j.putOff(off)
+	j.runAgain(again{gate: off.gate})
 	return true
 }
 

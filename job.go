@@ -61,8 +61,7 @@ type job struct {
 	status  int32            // of its response
 	reason  string           // of the outcome
 	notes   *settlementNotes // nil: none
-	retry   *RetryError      // it goes back to the cache, to run again
-	notNow  *notNowError     // it goes back as it was accepted
+	again   *again           // it goes back to the cache, to run again
 	lost    error            // why an item of it could not be sent
 }
 
@@ -141,23 +140,20 @@ func (j *job) undecided() bool {
 }
 
 // decided reports whether it is known how the job ends. The caller holds mu.
-func (j *job) decided() bool { return j.outcome != 0 || j.retry != nil || j.notNow != nil || j.sealed }
+func (j *job) decided() bool { return j.outcome != 0 || j.again != nil || j.sealed }
 
-// runAgain makes the job go back to the cache when it ends.
-func (j *job) runAgain(retry *RetryError) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.outcome == 0 && !j.sealed && !j.givenUp {
-		j.retry = retry
-	}
+// again says how a request runs again: after a failure, or as it was accepted if retry is nil.
+type again struct {
+	retry *RetryError
+	gate  *Gate // at which it waits; nil: none
 }
 
-// putOff makes the job go back to the cache as it was accepted.
-func (j *job) putOff(until *notNowError) {
+// runAgain makes the job go back to the cache when it ends.
+func (j *job) runAgain(how again) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.outcome == 0 && !j.sealed && !j.givenUp {
-		j.notNow = until
+		j.again = &how
 	}
 }
 
@@ -165,7 +161,7 @@ func (j *job) putOff(until *notNowError) {
 func (j *job) leaveUndecided() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.outcome, j.reason, j.retry, j.notNow, j.sealed = 0, "", nil, nil, true
+	j.outcome, j.reason, j.again, j.sealed = 0, "", nil, true
 }
 
 // giveUp decides the outcome because code of the job was given up, whatever was decided: it goes back to the cache if
@@ -175,7 +171,10 @@ func (j *job) giveUp(outcome Outcome, reason string, retry *RetryError) {
 	defer j.mu.Unlock()
 	j.givenUp = true
 	if !j.sealed {
-		j.outcome, j.reason, j.retry, j.notNow, j.sealed = outcome, reason, retry, nil, outcome == 0 && retry == nil
+		j.outcome, j.reason, j.again, j.sealed = outcome, reason, nil, outcome == 0 && retry == nil
+		if retry != nil {
+			j.again = &again{retry: retry}
+		}
 	}
 }
 

@@ -63,15 +63,14 @@ type settling struct {
 // ended is what is kept of a job without open parts until it is stored. A disk may take its time over that
 // while pages keep coming, so most jobs and their responses are let go before.
 type ended struct {
-	Settled              // without an Outcome it goes back to the cache
-	request *Request     // nil: it was not decoded, or no event will need it
-	id      string       // its CtxId
-	url     string       // for listeners; "": there are none
-	ids     []string     // those of what it fetched inline
-	job     *job         // nil: it was let go
-	retry   *RetryError  // why it runs again
-	notNow  *notNowError // it comes again as it is
-	givenUp bool         // code of it was: what it has staged does not count
+	Settled          // without an Outcome it goes back to the cache
+	request *Request // nil: it was not decoded, or no event will need it
+	id      string   // its CtxId
+	url     string   // for listeners; "": there are none
+	ids     []string // those of what it fetched inline
+	job     *job     // nil: it was let go
+	again   *again   // how it runs again
+	givenUp bool     // code of it was: what it has staged does not count
 	died    *HandleError
 	notes   *settlementNotes // as in the job; nil: none
 	flown   bool
@@ -126,7 +125,7 @@ func (s *settler) endOf(j *job) ended {
 		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
-		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, notNow: j.notNow,
+		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, again: j.again,
 		givenUp: j.givenUp, notes: j.notes, counts: j.counted()}
 	switch {
 	case j.givenUp:
@@ -332,11 +331,11 @@ func (s *settler) sync() error {
 
 // requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.
 func (s *settler) requeue(e *ended) {
-	retry := e.retry
-	if retry == nil && e.notNow == nil {
+	if e.again == nil {
 		s.putBack(e)
 		return
 	}
+	retry := e.again.retry
 	rec, now := e.Record, time.Now()
 	rec.Crashes = 0
 	rec.NotBefore = time.Time{}
@@ -365,7 +364,7 @@ func (s *settler) requeue(e *ended) {
 		stored.Queue(rec.Slot, rec.Priority)
 	}
 	if retry == nil {
-		s.gates.hold(stored, e.notNow.gate)
+		s.gates.hold(stored, e.again.gate)
 		return
 	}
 	s.report.counters.Retries.Add(1)
