@@ -161,6 +161,33 @@ func isA[E error](err error) bool {
 	return ok
 }
 
+// BlockedError is an answer with which a site refuses its client: it is no page. The middleware Blocks of package middleware makes
+// it by rules; middlewares that choose proxies or identities find it in their ProcessError, by errors.As, and choose others. The
+// request ends as gave-up if it is blocked in its last attempt, with the reason "blocked: " and the rule.
+type BlockedError struct {
+	URL      string
+	Rule     string // that has recognised it: "status 403", "text: are you a robot"
+	Evidence string // what was found: the beginning of the text, a header, the target of a redirect
+}
+
+// Error names URL, rule and evidence.
+func (e *BlockedError) Error() string { return errtext.Module + e.WithoutURL("") }
+
+// WithoutURL is Error without this URL, beside which the text is shown, and without "tegenaria: ".
+func (e *BlockedError) WithoutURL(shown string) string {
+	text := "blocked by " + e.Rule
+	if url := urlx.Redact(e.URL); url != shown {
+		text = url + " is " + text
+	}
+	if e.Evidence != "" {
+		text += fmt.Sprintf(" (%q)", e.Evidence)
+	}
+	return text
+}
+
+// Reason is what such requests are counted as: "blocked: status 403".
+func (e *BlockedError) Reason() string { return "blocked: " + e.Rule }
+
 // The verbs steer the engine from user code: they are returned as errors, alone or wrapped.
 
 type dropItemError struct{ reason error }

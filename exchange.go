@@ -113,7 +113,7 @@ func (f *fetcher) refused(j *job, at Stage, no *refusal) error {
 //	                            requests            the same call       other origins            robotsgate.Fetch
 //	Retry                       queued again        tried again by      the gate's back-off      failures.fail,
 //	                                                the same call                                inlineOnce, robotsgate.Ask
-//	ErrorMiddlewares            yes                 yes                 no                       failures.errorMiddlewares
+//	ErrorMiddlewares            yes                 yes                 those with SeesInternal  failures.errorMiddlewares, internalError
 //	statistics, page budget     yes                 yes                 no                       begin, received
 //	requests that               accepted            accepted            thrown away              processResponse
 //	ProcessResponse sends

@@ -60,6 +60,9 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		return
 	}
 	j.failedAt(herr.Stage)
+	if isA[*BlockedError](herr.Err) {
+		f.report.counters.Blocked.Add(1)
+	}
 	herr = f.errorMiddlewares(j, herr)
 	switch {
 	case j.call.GivenUp(): // a middleware was given up, and has returned after all

@@ -8,14 +8,15 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // Gate holds back the requests that a middleware cannot let through for now, by answering them with [NotNow]: while it is closed
 // they wait in their queues, in memory or in the store of a durable job like all that wait there, and hold no worker. The middleware
 // opens it when they may come again.
 //
-// A request that is held back closes its slot: nothing of that slot is taken until the gate opens. The slot is asked one request at a
-// time then, so a million of them cost nothing while they wait.
+// A request that is held back closes its slot: nothing of that slot is taken until the gate opens. So a million of them cost nothing
+// while they wait.
 //
 // A Gate is open when it is made. Its methods may be called concurrently, and by the middleware's methods.
 type Gate struct {
@@ -23,6 +24,7 @@ type Gate struct {
 
 	mu      sync.Mutex
 	closed  bool
+	why     string              // see Because
 	call    uint64              // numbers the calls of Close, CloseFor and Open
 	timer   *time.Timer         // of CloseFor; nil: none
 	runs    map[*gates]struct{} // whose requests wait
@@ -35,6 +37,13 @@ func NewGate(name string) *Gate { return &Gate{name: name, runs: make(map[*gates
 
 // Name returns the name that the gate was made with.
 func (g *Gate) Name() string { return g.name }
+
+// Because says why the gate is closed, for the log, which names each gate at which requests begin to wait. It holds until the next call.
+func (g *Gate) Because(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.why = why
+}
 
 // Close closes the gate until Open is called.
 func (g *Gate) Close() {
@@ -171,8 +180,33 @@ func asNotNow(err error) *notNowError {
 
 // heldGates are the closed gates at which requests of a run wait.
 type heldGates struct {
-	mu   sync.Mutex
-	list map[*Gate]struct{}
+	mu    sync.Mutex
+	list  map[*Gate]struct{}
+	fresh []heldGate        // of which the log has not said that requests wait there
+	told  map[string]string // what it has said, by name
+}
+
+type heldGate struct{ name, why string }
+
+// mostHeldTold is how many gates the log names.
+const mostHeldTold = 50
+
+// untold returns the gates that the log is to name: those that are new, or closed for another reason.
+func (h *heldGates) untold() (list []heldGate) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.fresh {
+		if why, known := h.told[g.name]; known && why == g.why || !known && len(h.told) >= mostHeldTold {
+			continue
+		}
+		if h.told == nil {
+			h.told = make(map[string]string)
+		}
+		h.told[g.name] = g.why
+		list = append(list, g)
+	}
+	h.fresh = nil
+	return list
 }
 
 // note adds a gate or takes it away. The caller holds its mu.
@@ -186,7 +220,10 @@ func (h *heldGates) note(g *Gate, held bool) {
 	if h.list == nil {
 		h.list = make(map[*Gate]struct{})
 	}
-	h.list[g] = struct{}{}
+	if _, known := h.list[g]; !known {
+		h.list[g] = struct{}{}
+		h.fresh = append(h.fresh, heldGate{g.name, g.why})
+	}
 }
 
 // hold puts a request that was stored into its queue again, and closes its slot while the gate is closed.
@@ -196,6 +233,13 @@ func (g *gates) hold(stored frontier.Stored, at *Gate) {
 		return
 	}
 	g.frontier.AddedAt(stored, at.name, func() (closed bool) { return at.join(g) })
+	for _, one := range g.held.untold() {
+		text := "requests wait for " + one.name
+		if one.why != "" {
+			text += ": " + one.why
+		}
+		g.flights.log.Lines([]report.Line{{Warn: true, Text: text}})
+	}
 }
 
 // leaveAll ends the run for the gates at which its requests wait: they may open much later.

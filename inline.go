@@ -161,6 +161,9 @@ func (p *pages) inlineOnce(j *job) error {
 		return off
 	}
 	j.failedAt(herr.Stage)
+	if isA[*BlockedError](herr.Err) {
+		p.report.counters.Blocked.Add(1)
+	}
 	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {
 		p.report.counters.Retries.Add(1)
 		p.settleInline(j, Dropped, "retry")

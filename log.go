@@ -170,6 +170,7 @@ func (rp *reporter) ended(reason string, summary Summary, places Places, job *Jo
 		e.Why = errtext.Beside(cause, "")
 	}
 	_, damaged := rp.counters.Damaged()
+	e.Blocked = s.Blocked
 	e.Damaged, e.DamagedAt = s.Damaged, urlx.Redact(damaged)
 	for outcome, n := range s.Outcomes {
 		e.Outcomes = append(e.Outcomes, report.InWords(outcome.String(), n, s.Reasons))
@@ -194,6 +195,9 @@ func (rp *reporter) ended(reason string, summary Summary, places Places, job *Jo
 	}
 	for _, f := range summary.Feeds {
 		e.Feeds = append(e.Feeds, report.Feed(f))
+	}
+	for _, p := range s.Proxies {
+		e.Proxies = append(e.Proxies, report.Proxy(p))
 	}
 	rp.log.Lines(e.Lines())
 }

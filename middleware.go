@@ -58,6 +58,7 @@ type RequestFilter interface {
 //   - The engine follows redirects, whatever AllowRedirects says. Each redirect is a request of its own.
 //   - Requests that the middleware sends to the channel req are discarded, and its Context cannot Fetch.
 //   - If the middleware returns an error, the page's request that needed robots.txt fails with it.
+//   - ProcessError of an [ErrorMiddleware] is called if the request fails, before ProcessError of the page's own request.
 //
 // A middleware may answer the request itself by setting ctx.DownloadResult, and may change the response of the site.
 // The engine obeys the response as the last middleware leaves it. An empty robots.txt allows everything, so the engine

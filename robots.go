@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -176,6 +177,12 @@ func (f *fetcher) send(j *job, file *fileRequest, url string, left time.Duration
 	err = f.exchange(exchange{job: j, ctx: ctx, file: file})
 	f.bodies.Release(&in.hold)
 	if err != nil {
+		if isA[*BlockedError](err) {
+			f.report.counters.Blocked.Add(1)
+		}
+		if err = f.internalError(j, ctx, err); isA[*BlockedError](err) {
+			return robotsgate.Response{Status: http.StatusServiceUnavailable}, nil // it has rules, which are not known
+		}
 		return answer, err
 	}
 	resp := ctx.Response()
@@ -190,6 +197,28 @@ func (f *fetcher) send(j *job, file *fileRequest, url string, left time.Duration
 		answer.Body, err = resp.beginning(internalBody)
 	}
 	return answer, err
+}
+
+// internalError has the middlewares that see the engine's own requests see the failure of one, and returns what they make of it.
+func (f *fetcher) internalError(j *job, ctx *Context, failed error) error {
+	mws := all[ErrorMiddleware](f.internalMWs)
+	if len(mws) == 0 || failed == guard.ErrGivenUp || failed == robotsgate.ErrNotNow || asNotNow(failed) != nil {
+		return failed
+	}
+	herr := NewError(ctx.CtxId, failed, ErrorWithRequest(ctx.Request), ErrorWithResponse(ctx.Response()), ErrorWithStage(StageDownload))
+	requests := j.seldomRequests(nil) // they would have no parent
+	err := j.runLate(f.watch, StageError, requests, func() error {
+		defer requests.close()
+		var next error = herr
+		for _, m := range slices.Backward(mws) {
+			err := guard.Protect(func() error { next = m.ProcessError(ctx, next, requests.C); return nil })
+			if err != nil || next == nil { // nobody can swallow it: without the file nothing may be fetched
+				return cmp.Or(err, failed)
+			}
+		}
+		return next
+	})
+	return bare(err)
 }
 
 // A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the

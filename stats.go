@@ -26,6 +26,7 @@ type Stats struct {
 
 	RequestDownloaded int64         `json:"request_downloaded"` // downloads started, inline ones among them
 	Answered          int64         `json:"answered"`           // requests that an Answerer answered without a download
+	Blocked           int64         `json:"blocked,omitempty"`  // answers that were a [BlockedError], those for robots.txt included
 	Responses         int64         `json:"responses"`          // responses received, whatever their status
 	Bytes             int64         `json:"bytes"`              // of bodies
 	Status            map[int]int64 `json:"status"`             // responses by status code
@@ -44,6 +45,8 @@ type Stats struct {
 
 	// of the HTTP caches among the layers around the downloaders, of this run; nil: there is none
 	Cache *CacheStats `json:"cache,omitempty"`
+	// of the proxies that a [ProxyCounter] has chosen, such as package proxy; those with the most requests come first
+	Proxies []ProxyStats `json:"proxies,omitempty"`
 
 	StartTime  time.Time     `json:"start_time"`
 	Elapsed    time.Duration `json:"elapsed"`
@@ -55,7 +58,7 @@ type Stats struct {
 func (s *Stats) count(c *report.Counters) {
 	s.RequestDownloaded, s.RobotsRequests, s.Retries = c.Downloads.Load(), c.Robots.Load(), c.Retries.Load()
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.Scraped.Load(), c.Dropped.Load(), c.Failed.Load()
-	s.ErrorCount, s.Answered = c.Errors.Load(), c.Answered.Load()
+	s.ErrorCount, s.Answered, s.Blocked = c.Errors.Load(), c.Answered.Load(), c.Blocked.Load()
 	s.Responses, s.Bytes, s.Status = c.Responses()
 	s.Damaged, _ = c.Damaged()
 }
@@ -67,7 +70,7 @@ func (s *Stats) plain() map[string]*int64 {
 		"responses": &s.Responses, "bytes": &s.Bytes, "items_scraped": &s.ItemScraped, "errors": &s.ErrorCount,
 		"items_dropped": &s.ItemDropped, "items_failed": &s.ItemFailed, "downloads": &s.RequestDownloaded,
 		"robots":  &s.RobotsRequests,
-		"retries": &s.Retries, "answered": &s.Answered, "damaged": &s.Damaged, "elapsed": (*int64)(&s.Elapsed),
+		"retries": &s.Retries, "answered": &s.Answered, "blocked": &s.Blocked, "damaged": &s.Damaged, "elapsed": (*int64)(&s.Elapsed),
 	}
 }
 

@@ -23,6 +23,7 @@
 //	600  RobotsTags      obeys X-Robots-Tag, meta robots, rel=nofollow          filter
 //	650  MetaRefresh     follows a Refresh header or meta element               in Standard
 //	700  Cookies         keeps cookies in named jars                            in Standard
+//	750  Blocks          ends attempts whose answers are blocks, not pages
 //
 // A filter sees each link before it is queued. This has a price: with a filter a request is allocated for every link,
 // even for duplicates, so a page of ten links takes about 70 % more of the framework's own time.

@@ -33,4 +33,5 @@ const (
 	priorityRobotsTags     = 600
 	priorityMetaRefresh    = 650
 	priorityCookies        = 700
+	priorityBlocks         = 750
 )

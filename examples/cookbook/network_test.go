@@ -3,7 +3,6 @@ package cookbook_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,6 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/examples/demosite"
 	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/proxy"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
@@ -245,31 +245,6 @@ func TestTimeoutOfAllRequests(t *testing.T) {
 	})
 }
 
-// proxies makes a middleware that sends each request through the next one of a list: http://user:password@host:port, or socks5://…
-func proxies(urls []string) tegenaria.MiddlewareFuncs {
-	var next atomic.Uint64
-	return tegenaria.MiddlewareFuncs{
-		Name:     "proxies",
-		Priority: 800,
-		Internal: true, // robots.txt goes through a proxy too
-		Request: func(ctx *tegenaria.Context) error {
-			n := next.Add(1) % uint64(len(urls))
-			ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: urls[n]}
-			return nil
-		},
-		Response: refused,
-	}
-}
-
-// refused tries a request again if the site refuses its proxy, or the proxy refuses it: answered so, robots.txt has no rules.
-func refused(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
-	switch status := ctx.Response().Status; status {
-	case http.StatusForbidden, http.StatusProxyAuthRequired: // 403 and 407; add those of your proxies
-		return tegenaria.Retry(time.Second, fmt.Errorf("status %d, from the site or its proxy", status))
-	}
-	return nil
-}
-
 // forward is an HTTP proxy that counts.
 func forward(t *testing.T, count *atomic.Int64) string {
 	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) { count.Add(1) }})
@@ -281,8 +256,8 @@ func TestProxies(t *testing.T) {
 	site := start(t)
 	var first, second atomic.Int64
 	list := []string{forward(t, &first), forward(t, &second)}
-	rotate := tegenaria.EngineWithMiddlewares(proxies(list))
-	crawl[quote](t, quotes(site), rotate)
+	pool := tegenaria.EngineWithMiddlewares(proxy.NewPool(proxy.List(list...), proxy.Options{Choose: proxy.InTurn}))
+	crawl[quote](t, quotes(site), pool)
 	if a, b := first.Load(), second.Load(); a+b != 11 || a < 5 || b < 5 {
 		t.Errorf("%d and %d requests, want 11 together, with robots.txt", a, b)
 	}

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,92 +18,20 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/examples/demosite"
 	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/proxy"
 )
 
 // The programs of docs/guides/proxies.md.
 
-// sticky makes a middleware that always sends a host's requests through the same proxy.
-func sticky(urls []string) tegenaria.MiddlewareFuncs {
-	seed := maphash.MakeSeed()
-	return tegenaria.MiddlewareFuncs{
-		Name:     "sticky",
-		Priority: 800,
-		Internal: true,
-		Request: func(ctx *tegenaria.Context) error {
-			u, err := url.Parse(ctx.Request.Url)
-			if err != nil {
-				return err
-			}
-			n := maphash.String(seed, u.Hostname()) % uint64(len(urls))
-			ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: urls[n]}
-			return nil
-		},
-		Response: refused,
-	}
-}
-
-func TestSticky(t *testing.T) {
-	site := start(t)
-	var first, second atomic.Int64
-	crawl[quote](t, quotes(site), tegenaria.EngineWithMiddlewares(
-		sticky([]string{forward(t, &first), forward(t, &second)})))
-	if a, b := first.Load(), second.Load(); a+b != 11 || a != 0 && b != 0 {
-		t.Errorf("%d and %d requests, want 11 through one of the proxies", a, b)
-	}
-}
-
-// pool is a middleware that uses proxies in turns, and lets one rest for ten minutes after it has failed.
-type pool struct {
-	urls []string
-
-	mu      sync.Mutex // guards the fields below
-	next    int
-	resting map[string]time.Time // until when
-}
-
-func (p *pool) GetName() string    { return "pool" }
-func (p *pool) GetPriority() int   { return 800 } // nearer to the site than Retry, so it sees errors first
-func (p *pool) SeesInternal() bool { return true }
-
-func (p *pool) ProcessRequest(ctx *tegenaria.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for range p.urls {
-		proxy := p.urls[p.next%len(p.urls)]
-		p.next++
-		if time.Now().After(p.resting[proxy]) {
-			ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: proxy}
-			return nil
-		}
-	}
-	return tegenaria.Retry(time.Minute, errors.New("all proxies are resting"))
-}
-
-// ProcessResponse tries a request again, also one for robots.txt, if the site or the proxy refuses it.
-func (p *pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
-	if err := refused(ctx, req); err != nil && ctx.Request.Proxy != nil {
-		return p.rest(ctx.Request.Proxy, err)
-	}
-	return nil
-}
-
-// ProcessError tries a request again if its proxy does not answer.
-func (p *pool) ProcessError(ctx *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
-	var decided *tegenaria.RetryError // it is going to run again already
-	var failure *tegenaria.HandleError
-	if errors.As(err, &decided) || !errors.As(err, &failure) || ctx.Request.Proxy == nil ||
-		failure.Stage != tegenaria.StageDownload {
-		return err
-	}
-	return p.rest(ctx.Request.Proxy, err)
-}
-
-// rest lets a proxy rest, and has the request run again through the next one.
-func (p *pool) rest(proxy *tegenaria.Proxy, why error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.resting[proxy.ProxyUrl] = time.Now().Add(10 * time.Minute)
-	return tegenaria.Retry(0, why)
+// pool makes proxies of a list, and has the crawl heed what sites answer to those that they do not want to serve.
+func pool() tegenaria.EngineOption {
+	pool := proxy.NewPool(proxy.File("proxies.txt"), proxy.Options{Choose: proxy.StickyHost, Reload: time.Minute})
+	blocks := middleware.NewBlocks(middleware.BlockRules{
+		Status:   []int{http.StatusForbidden},
+		Text:     []string{"are you a robot", "unusual traffic"},
+		Redirect: []string{"/captcha"},
+	})
+	return tegenaria.EngineWithMiddlewares(append(middleware.Standard(), pool, blocks)...)
 }
 
 func TestPool(t *testing.T) {
@@ -117,9 +44,12 @@ func TestPool(t *testing.T) {
 	defer refusing.Close()
 	dead := httptest.NewServer(nil)
 	dead.Close()
-	p := &pool{urls: []string{refusing.URL, forward(t, &good), dead.URL}, resting: make(map[string]time.Time)}
-	items := crawl[quote](t, quotes(site), tegenaria.EngineWithMiddlewares(append(middleware.Standard(), p)...))
-	if len(items) != 100 {
+	t.Chdir(t.TempDir())
+	list := strings.Join([]string{refusing.URL, forward(t, &good), dead.URL}, "\n")
+	if err := os.WriteFile("proxies.txt", []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if items := crawl[quote](t, quotes(site), pool()); len(items) != 100 {
 		t.Errorf("%d quotes, want 100", len(items))
 	}
 	if n := banned.Load(); n > 1 {
@@ -137,14 +67,15 @@ func diaries(ctx context.Context, page *tegenaria.Response, out *tegenaria.Outpu
 func TestRobotsBehindBannedProxies(t *testing.T) {
 	type middlewares = []tegenaria.MiddlewaresInterface
 	const good, banned, dead = "http://good@proxy.example:3128", "http://banned@proxy.example:3128", "http://dead@proxy.example:3128"
-	pooled := func(urls []string) middlewares {
-		return append(middleware.Standard(), &pool{urls: urls, resting: make(map[string]time.Time)})
+	pooled := func(choose proxy.Choice) func(urls []string) middlewares {
+		return func(urls []string) middlewares {
+			blocks := middleware.NewBlocks(middleware.BlockRules{Status: []int{403}})
+			return append(middleware.Standard(), blocks, proxy.NewPool(proxy.List(urls...), proxy.Options{Choose: choose}))
+		}
 	}
-	rotated := func(urls []string) middlewares { return append(middleware.Standard(), proxies(urls)) }
-	stuck := func(urls []string) middlewares { return middlewares{sticky(urls)} }
+	fastest, inTurn, sticky := pooled(proxy.Fastest), pooled(proxy.InTurn), pooled(proxy.StickyHost)
 	guarded := func([]string) middlewares {
-		guard := tegenaria.MiddlewareFuncs{Name: "refused", Internal: true, Response: refused}
-		return middlewares{guard}
+		return middlewares{middleware.NewBlocks(middleware.BlockRules{Status: []int{403, 407}})}
 	}
 	for _, tt := range []struct {
 		name        string
@@ -153,14 +84,13 @@ func TestRobotsBehindBannedProxies(t *testing.T) {
 		own         string // proxy of the first request
 		items       int
 	}{
-		{"a pool, the banned one first", pooled, []string{banned, dead, good}, "", 100},
-		{"a pool, the dead one first", pooled, []string{dead, banned, good}, "", 100},
-		{"a pool, the good one first", pooled, []string{good, banned, dead}, "", 100},
-		{"a pool of banned ones", pooled, []string{banned, banned}, "", 0},
-		{"in turn, the banned one first", rotated, []string{good, banned}, "", 100},
-		{"in turn, the good one first", rotated, []string{banned, good}, "", 100},
-		{"one for each host, banned", stuck, []string{banned}, "", 0},
-		{"one for each host, good", stuck, []string{good}, "", 100},
+		{"the banned one first", inTurn, []string{banned, dead, good}, "", 100},
+		{"the dead one first", inTurn, []string{dead, banned, good}, "", 100},
+		{"the good one first", inTurn, []string{good, banned, dead}, "", 100},
+		{"banned ones", fastest, []string{banned, "http://banned:2@proxy.example:3128"}, "", 0},
+		{"the fastest", fastest, []string{good, banned}, "", 100},
+		{"one for each host, banned", sticky, []string{banned}, "", 0},
+		{"one for each host, good", sticky, []string{good}, "", 100},
 		{"of one request, banned", guarded, nil, banned, 0},
 	} {
 		for _, status := range []int{http.StatusForbidden, http.StatusProxyAuthRequired} {
@@ -212,9 +142,8 @@ func TestDeadProxy(t *testing.T) {
 	address := "http://user:secret@" + dead.Listener.Addr().String()
 	var told []error
 	var mu sync.Mutex
-	spider := tegenaria.NewSpider("one", tegenaria.Handle(titles), site.URL()+"/books/emma/")
+	spider := tegenaria.NewSpiderOf("one", tegenaria.Handle(titles), viaProxy(site.URL()+"/books/emma/", address))
 	for _, err := range tegenaria.Crawl[string](t.Context(), spider,
-		tegenaria.EngineWithMiddlewares(proxies([]string{address})),
 		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -39,6 +39,7 @@ var plan = map[string]floor{
 	"warc":       room,
 	"httpcache":  room,
 	"revisit":    room,
+	"proxy":      room,
 	"spiders":    room,
 	"cache/disk": room,
 	"cluster":    room,

@@ -10,6 +10,7 @@ import (
 type Counters struct {
 	Downloads atomic.Int64 // that have begun
 	Answered  atomic.Int64 // requests that were answered without a download
+	Blocked   atomic.Int64 // answers that a site has blocked
 	Robots    atomic.Int64 // downloads of robots.txt, which are not among Downloads
 	Retries   atomic.Int64 // requests that were put back to run again
 	Scraped   atomic.Int64 // items that passed all pipelines

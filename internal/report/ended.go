@@ -37,6 +37,9 @@ type Ended struct {
 	Feeds []Feed // what the feeds have delivered
 	Cache *Cache // what the HTTP cache has saved; nil: there is none
 
+	Proxies []Proxy // those with the most requests come first
+	Blocked int64   // answers that a site has blocked
+
 	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
 	Example   string  // the URL of one of them
 	Unmatched []Query // that matched nothing on any page, those tried on most pages first
@@ -124,6 +127,51 @@ func (c Cache) lines() (lines []Line) {
 		lines = append(lines, Line{Warn: true, Text: problem})
 	}
 	return lines
+}
+
+// Proxy is what one proxy has done.
+type Proxy struct {
+	Name                                        string
+	Requests, Responses, Errors, Blocked, Bytes int64
+	Latency                                     time.Duration
+}
+
+// mostProxies is how many proxies have a line each.
+const mostProxies = 20
+
+// proxies says what they have done: "proxy http://192.0.2.7:3128: 120 requests, 3 errors, 1.2 MB, 310 ms to the first byte".
+func proxies(list []Proxy) (lines []Line) {
+	rest := Proxy{Name: fmt.Sprintf("%d other proxies", len(list)-mostProxies)}
+	for i, p := range list {
+		if i < mostProxies {
+			lines = append(lines, p.line("proxy "))
+			continue
+		}
+		rest.Requests, rest.Responses, rest.Bytes = rest.Requests+p.Requests, rest.Responses+p.Responses, rest.Bytes+p.Bytes
+		rest.Errors, rest.Blocked = rest.Errors+p.Errors, rest.Blocked+p.Blocked
+	}
+	if len(list) > mostProxies {
+		lines = append(lines, rest.line(""))
+	}
+	return lines
+}
+
+func (p Proxy) line(kind string) Line {
+	parts := []string{Count(p.Requests, "request")}
+	if p.Errors > 0 {
+		parts = append(parts, Count(p.Errors, "error"))
+	}
+	if p.Blocked > 0 {
+		parts = append(parts, Number(p.Blocked)+" blocked")
+	}
+	if p.Bytes > 0 {
+		parts = append(parts, Bytes(p.Bytes))
+	}
+	if p.Latency > 0 {
+		parts = append(parts, p.Latency.Round(time.Millisecond).String()+" to the first byte")
+	}
+	return Line{Text: kind + p.Name + ": " + strings.Join(parts, ", "), Numbers: Numbers{"requests": p.Requests,
+		"responses": p.Responses, "errors": p.Errors, "blocked": p.Blocked, "bytes": p.Bytes}}
 }
 
 // Query is a selector that matched nothing.
@@ -232,6 +280,11 @@ func (e Ended) Lines() []Line {
 	}
 	if e.Cache != nil {
 		lines = append(lines, e.Cache.lines()...)
+	}
+	lines = append(lines, proxies(e.Proxies)...)
+	if e.Blocked > 0 {
+		lines = append(lines, Line{Warn: true, Text: Count(e.Blocked, "answer") + " blocked by the sites, and not parsed",
+			Numbers: Numbers{"blocked": e.Blocked}})
 	}
 	if e.Damaged > 0 {
 		lines = append(lines, Line{Warn: true, URL: e.DamagedAt, Numbers: Numbers{"count": e.Damaged}, Text: Count(e.Damaged, "response") +

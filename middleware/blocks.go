@@ -1,0 +1,176 @@
+package middleware
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// BlockRules say which answers are no pages, but what a site sends to those that it does not want to serve. Each of the rules is enough.
+type BlockRules struct {
+	Priority int // 0: the place in the package comment's table
+
+	Status   []int                                            // status codes: 403
+	Header   map[string]string                                // header fields, with a part of their value; "" is any value
+	Text     []string                                         // parts of the first 64 KiB of the page's text; the case makes no difference
+	Redirect []string                                         // parts of the URL to which a redirect leads: "/challenge"
+	Func     func(page *tegenaria.Response) (evidence string) // your own rule: "" is a page. It is called concurrently
+
+	// Robots lets the status of a robots.txt count that the rules call blocked: a 403 says that the site has no rules then. Otherwise
+	// such a file is asked for again, up to three times, and if it stays blocked, nothing of the site is fetched.
+	Robots bool
+}
+
+// Blocks ends the attempt of a request whose answer a site has blocked, with a [*tegenaria.BlockedError]: such an answer is neither
+// parsed nor cached. The request is tried again, at once with another identity if a middleware has given it one, such as package proxy, or
+// else after a pause that grows from a second to a minute. In its last attempt it ends as gave-up, with the reason "blocked: " and the rule.
+//
+// After 50 blocked answers of a host without one page between them, all further requests to it end so without being sent, until the
+// end of the run.
+//
+// Blocks recognises blocks so that the crawl changes its pace and its identity. It solves no challenges.
+type Blocks struct {
+	part
+	rules BlockRules
+	text  []string // in lower case
+
+	mu    sync.Mutex // guards the field below
+	hosts map[string]*blockedHost
+}
+
+// blockedHost counts the blocked answers of a host since its last page.
+type blockedHost struct {
+	answers int
+	last    *tegenaria.BlockedError
+}
+
+const (
+	mostBlocked      = 50
+	mostBlockedHosts = 1 << 16
+	blockText        = 64 << 10
+	evidenceLength   = 80
+)
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*Blocks)(nil)
+	_ tegenaria.InternalMiddleware   = (*Blocks)(nil)
+)
+
+// NewBlocks makes a Blocks.
+func NewBlocks(rules BlockRules) *Blocks {
+	m := &Blocks{part: newPart("blocks", rules.Priority, priorityBlocks), rules: rules, hosts: make(map[string]*blockedHost)}
+	for _, text := range rules.Text {
+		m.text = append(m.text, strings.ToLower(text))
+	}
+	return m
+}
+
+// SeesInternal is true unless the rules do not hold for robots.txt.
+func (m *Blocks) SeesInternal() bool { return !m.rules.Robots }
+
+// ProcessRequest gives up requests to hosts that block them all.
+func (m *Blocks) ProcessRequest(ctx *tegenaria.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.hosts[hostOf(ctx.Request.Url)]; h != nil && h.answers >= mostBlocked {
+		return tegenaria.GiveUp(h.last)
+	}
+	return nil
+}
+
+// ProcessResponse looks for a block.
+func (m *Blocks) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	resp := ctx.Response()
+	rule, evidence := m.rule(ctx.Request, resp)
+	host := hostOf(ctx.Request.Url)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rule == "" {
+		delete(m.hosts, host)
+		return nil
+	}
+	blocked := &tegenaria.BlockedError{URL: resp.URL, Rule: rule, Evidence: evidence}
+	h := m.hosts[host]
+	if h == nil {
+		if len(m.hosts) >= mostBlockedHosts {
+			clear(m.hosts)
+		}
+		h = new(blockedHost)
+		m.hosts[host] = h
+	}
+	h.answers++
+	h.last = blocked
+	switch {
+	case h.answers >= mostBlocked:
+		return tegenaria.GiveUp(blocked)
+	case ctx.Request.Proxy != nil:
+		return tegenaria.Retry(0, blocked)
+	}
+	return tegenaria.Retry(min(time.Second<<min(ctx.Request.Attempt, 6), time.Minute), blocked)
+}
+
+// rule returns the rule by which a response is blocked, and what it has found; "" is a page.
+func (m *Blocks) rule(r *tegenaria.Request, resp *tegenaria.Response) (rule, evidence string) {
+	if slices.Contains(m.rules.Status, resp.Status) {
+		return fmt.Sprintf("status %d", resp.Status), m.beginning(resp)
+	}
+	for name, part := range m.rules.Header {
+		if value := first(resp.Header, name); value != "" && strings.Contains(value, part) {
+			return "header " + name, cut(value)
+		}
+	}
+	if len(m.rules.Redirect) > 0 && resp.Status >= 300 && resp.Status < 400 {
+		target := first(resp.Header, "Location")
+		for _, part := range m.rules.Redirect {
+			if strings.Contains(target, part) {
+				return "redirect to " + part, cut(target)
+			}
+		}
+	}
+	if len(m.text) > 0 {
+		text := strings.ToLower(head(resp))
+		for i, part := range m.text {
+			if at := strings.Index(text, part); at >= 0 {
+				return "text: " + m.rules.Text[i], cut(text[max(at-evidenceLength/4, 0):])
+			}
+		}
+	}
+	if m.rules.Func != nil {
+		if evidence := m.rules.Func(resp); evidence != "" {
+			return "own rule", cut(evidence)
+		}
+	}
+	return "", ""
+}
+
+// head returns the beginning of a page's text.
+func head(resp *tegenaria.Response) string {
+	text := resp.String()
+	return text[:min(len(text), blockText)]
+}
+
+// beginning returns what a page begins with, as evidence.
+func (m *Blocks) beginning(resp *tegenaria.Response) string { return cut(head(resp)) }
+
+// cut shortens evidence to a line.
+func cut(text string) string {
+	text = strings.Join(strings.Fields(text[:min(len(text), 4*evidenceLength)]), " ")
+	if runes := []rune(strings.ToValidUTF8(text, "")); len(runes) > evidenceLength {
+		return string(runes[:evidenceLength]) + "…"
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return cmp.Or(u.Hostname(), address)
+}

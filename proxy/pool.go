@@ -1,0 +1,564 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Choice says which of the proxies that can be used a request goes through.
+type Choice int
+
+// The choices.
+const (
+	Fastest    Choice = iota // of two at random, the one with the shorter time to the first byte: fast ones get more, and each is tried
+	InTurn                   // one after the other
+	LeastUsed                // the one that was used least often
+	StickyHost               // the same one for all requests of a host, as long as it works
+)
+
+// Options configures a [Pool]. The zero value is a good beginning.
+type Options struct {
+	Choose Choice // Fastest
+
+	// Direct lets requests go without a proxy while none can be used. Then the sites see the address of this machine.
+	Direct bool
+
+	// Reload is how often the list is read again, 0 for never. Proxies that are new are used from then on, those that are gone are not.
+	// If that fails, or the list is empty, the one before stays in use.
+	Reload time.Duration
+
+	// Reloaded, unless nil, is told of each time the list was read again: how many proxies it has, or why the one before stays.
+	Reloaded func(proxies int, err error)
+
+	// Robots lets the status of a robots.txt count that a site answers with 403: it says that there are no rules. Otherwise it is taken
+	// for a ban of the proxy, and the file is asked for through others; if they are all refused, nothing of the site is fetched.
+	Robots bool
+
+	// Priority is that of the middleware; 0 means 800, which is next to the downloader: other middlewares see what the pool makes of a
+	// failure.
+	Priority int
+}
+
+const (
+	defaultPriority = 800
+	robotsTries     = 3       // that a blocked robots.txt gets through other proxies
+	freeTries       = 10      // that a request gets for failures of proxies, at no cost to its attempts
+	mostPairs       = 1 << 16 // hosts with proxies that are remembered to fail there
+	mostTries       = 1 << 16 // requests whose free tries are counted
+)
+
+var errCredentials = errors.New("it requires other credentials (status 407)")
+
+// Pool is a middleware that chooses a proxy for each request, those for robots.txt included. Make one with [NewPool]; it serves one run
+// at a time. Its methods may be called concurrently.
+type Pool struct {
+	source Source
+	opts   Options
+	stop   context.CancelFunc // of the reloading
+	gone   sync.WaitGroup     // the goroutine that reloads
+
+	mu    sync.Mutex // guards the fields below
+	list  []*entry
+	known map[string]*entry // all that were ever listed, by URL
+	turn  int
+	early time.Time // when a proxy's rest may be over; zero: none rests
+	last  string    // how one of them has failed
+	pairs map[pair]*health
+	tries map[uint64]uint8           // free ones, by request
+	waits map[string]*tegenaria.Gate // by host; "" for all
+	seed  maphash.Seed
+}
+
+// pair is a host and a proxy: a site may ban one proxy, and others know nothing of it.
+type pair struct {
+	host string
+	by   *entry
+}
+
+// NewPool makes a pool of the proxies that source gives. The list is read when the crawl begins: one that cannot be used ends it with a
+// [*ListError].
+func NewPool(source Source, opts Options) *Pool {
+	if opts.Priority == 0 {
+		opts.Priority = defaultPriority
+	}
+	return &Pool{source: source, opts: opts, known: make(map[string]*entry), pairs: make(map[pair]*health),
+		tries: make(map[uint64]uint8), waits: make(map[string]*tegenaria.Gate), seed: maphash.MakeSeed()}
+}
+
+// GetName returns "proxies".
+func (p *Pool) GetName() string { return "proxies" }
+
+// GetPriority returns that of the options.
+func (p *Pool) GetPriority() int { return p.opts.Priority }
+
+// SeesInternal is true: a robots.txt goes through a proxy, too.
+func (p *Pool) SeesInternal() bool { return true }
+
+// Open reads the list.
+func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	if p.opts.Reload > 0 {
+		var reloading context.Context
+		reloading, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+		p.gone.Go(func() { p.reload(reloading) })
+	}
+	return nil
+}
+
+// Close ends the reloading.
+func (p *Pool) Close(context.Context, string) error {
+	if p.stop != nil {
+		p.stop()
+		p.gone.Wait()
+	}
+	return nil
+}
+
+func (p *Pool) reload(ctx context.Context) {
+	ticker := time.NewTicker(p.opts.Reload)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := p.load(ctx)
+		if ctx.Err() == nil && p.opts.Reloaded != nil {
+			p.opts.Reloaded(p.Len(), err)
+		}
+	}
+}
+
+// load reads the list, and puts it in the place of the one before.
+func (p *Pool) load(ctx context.Context) error {
+	urls, err := p.source.urls(ctx)
+	if err != nil {
+		var list *ListError
+		if !errors.As(err, &list) {
+			err = &ListError{Err: err}
+		}
+		return err
+	}
+	p.mu.Lock()
+	list, err := entries(urls, p.known)
+	if err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	p.list, p.turn = list, 0
+	for _, e := range list {
+		p.known[e.url] = e
+	}
+	open := p.openAll()
+	p.mu.Unlock()
+	open()
+	return nil
+}
+
+// Len returns how many proxies are listed.
+func (p *Pool) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.list)
+}
+
+// openAll takes the gates at which requests wait, and returns what opens them; that is called without mu.
+func (p *Pool) openAll() (open func()) {
+	gates := p.waits
+	if len(gates) == 0 {
+		return func() {}
+	}
+	p.waits = make(map[string]*tegenaria.Gate)
+	return func() {
+		for _, g := range gates {
+			g.Open()
+		}
+	}
+}
+
+// ProcessRequest chooses the proxy. A request that has one of the list keeps it while it can be used: so does the target of a redirect.
+func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
+	r := ctx.Request
+	host := hostOf(r.Url)
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Proxy != nil {
+		if e := p.known[r.Proxy.ProxyUrl]; e != nil && p.lists(e) && p.usable(e, host, now) {
+			p.use(e, host, now)
+			return nil
+		}
+	}
+	e := p.choose(host, now)
+	if e == nil {
+		if p.opts.Direct {
+			r.Proxy = nil
+			return nil
+		}
+		return tegenaria.NotNow(p.wait(host, now))
+	}
+	p.use(e, host, now)
+	r.Proxy = &tegenaria.Proxy{ProxyUrl: e.url}
+	return nil
+}
+
+func (p *Pool) use(e *entry, host string, now time.Time) {
+	e.stats.Requests++
+	e.try(now)
+	if h := p.pairs[pair{host, e}]; h != nil {
+		h.try(now)
+	}
+}
+
+// wait closes a gate for requests of a host until a proxy may be tried again.
+func (p *Pool) wait(host string, now time.Time) *tegenaria.Gate {
+	name, all := "a proxy for "+host, true
+	first := time.Time{}
+	for _, e := range p.list {
+		at := e.at()
+		all = all && at.After(now)
+		if h := p.pairs[pair{host, e}]; h != nil && h.at().After(at) {
+			at = h.at()
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if all {
+		name, host = "a proxy", ""
+	}
+	g := p.waits[host]
+	if g == nil {
+		g = tegenaria.NewGate(name)
+		p.waits[host] = g
+	}
+	if p.last != "" {
+		g.Because("none can be used at the moment; the last failure is that of " + p.last)
+	}
+	g.CloseFor(max(first.Sub(now), time.Millisecond))
+	return g
+}
+
+// ProcessResponse notes how the proxy does. One that wants other credentials is not used for a while.
+func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	resp := ctx.Response()
+	if ctx.Request.Proxy == nil || resp == nil {
+		return nil
+	}
+	switch {
+	case resp.Status == http.StatusProxyAuthRequired:
+		return p.failed(ctx, errCredentials, true, errCredentials)
+	case resp.Status == http.StatusForbidden && !p.opts.Robots && isRobots(ctx.Request):
+		return &tegenaria.BlockedError{URL: resp.URL, Rule: "status 403"}
+	}
+	host := hostOf(ctx.Request.Url)
+	p.mu.Lock()
+	e := p.known[ctx.Request.Proxy.ProxyUrl]
+	if e == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	e.stats.Responses++
+	e.stats.Bytes += int64(resp.ContentLength)
+	if took := resp.Transfer(); took.FirstByte > 0 {
+		e.took((took.Lookup + took.Connect + took.Handshake + took.FirstByte).Seconds())
+	} else {
+		e.took(resp.Delay)
+	}
+	rested := e.worked()
+	if key := (pair{host, e}); p.pairs[key] != nil {
+		rested = p.pairs[key].worked() || rested
+		delete(p.pairs, key)
+	}
+	delete(p.tries, p.keyOf(ctx.Request))
+	open := func() {}
+	if rested {
+		open = p.openAll()
+	}
+	p.mu.Unlock()
+	open()
+	return nil
+}
+
+// took counts a latency, in seconds.
+func (e *entry) took(seconds float64) {
+	if e.latency == 0 {
+		e.latency = seconds
+		return
+	}
+	e.latency += (seconds - e.latency) / 8
+}
+
+// ProcessError notes failures of proxies, and has their requests go through others.
+func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+	r := ctx.Request
+	if r.Proxy == nil || errors.Is(err, tegenaria.ErrIgnoreRequest) {
+		return err
+	}
+	if _, blocked := errors.AsType[*tegenaria.BlockedError](err); blocked {
+		return p.banned(r, err)
+	}
+	if _, steers := errors.AsType[*tegenaria.RetryError](err); steers {
+		return err
+	}
+	if errors.Is(err, errCredentials) { // ProcessResponse has seen to it
+		return err
+	}
+	if proxy, ok := errors.AsType[*tegenaria.ProxyError](err); ok {
+		// What it refuses may be the site's fault, what does not answer is not.
+		return p.failed(ctx, proxy.Err, !proxy.Refused(), err)
+	}
+	timeout, late := errors.AsType[*tegenaria.TimeoutError](err)
+	switch {
+	case late && timeout.Proxy != "":
+		return p.failed(ctx, timeout, true, err)
+	case !late && !isNetwork(err):
+		return err
+	case strings.HasPrefix(r.Url, "http:") && !strings.HasPrefix(r.Proxy.ProxyUrl, "socks"):
+		return p.failed(ctx, err, true, err) // the connection is one to the proxy
+	}
+	p.mu.Lock()
+	if e := p.known[r.Proxy.ProxyUrl]; e != nil {
+		e.stats.Errors++
+		p.pairOf(hostOf(r.Url), e).fails(time.Now(), false)
+	}
+	p.mu.Unlock()
+	return err
+}
+
+// isNetwork reports whether an error is one of a connection.
+func isNetwork(err error) bool {
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// failed notes a failure of the request's proxy, everywhere or with this host alone, and returns what becomes of the request: it goes
+// through another proxy, if it has not tried too many. Otherwise the error is failure, as one of the proxy.
+func (p *Pool) failed(ctx *tegenaria.Context, why error, everywhere bool, failure error) error {
+	r, now := ctx.Request, time.Now()
+	host := hostOf(r.Url)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.known[r.Proxy.ProxyUrl]
+	if e == nil {
+		return failure
+	}
+	e.stats.Errors++
+	if everywhere {
+		e.fails(now, why == errCredentials)
+		p.rests(&e.health)
+	} else {
+		p.pairOf(host, e).fails(now, false)
+	}
+	p.last = e.name + ": " + why.Error()
+	if _, known := errors.AsType[*tegenaria.ProxyError](failure); !known {
+		failure = &tegenaria.ProxyError{Proxy: e.name, Err: why}
+	}
+	if !p.mayTry(r, freeTries) || why == errCredentials && p.choose(host, now) == nil { // which does not pass by itself
+		return failure
+	}
+	return tegenaria.NotNow(nil)
+}
+
+// banned notes that a site does not serve a proxy, and returns what becomes of the request. A robots.txt is asked for through three others
+// at once; a page has been given another attempt by whoever has recognised the block.
+func (p *Pool) banned(r *tegenaria.Request, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.known[r.Proxy.ProxyUrl]
+	if e == nil {
+		return err
+	}
+	e.stats.Blocked++
+	p.pairOf(hostOf(r.Url), e).fails(time.Now(), true)
+	if !isRobots(r) || p.choose(hostOf(r.Url), time.Now()) == nil || !p.mayTry(r, robotsTries) {
+		return err
+	}
+	return tegenaria.NotNow(nil)
+}
+
+// isRobots reports whether a request is for a robots.txt.
+func isRobots(r *tegenaria.Request) bool { return strings.HasSuffix(r.Url, "/robots.txt") }
+
+// mayTry counts a free try of a request, and returns false if it has had as many as it may.
+func (p *Pool) mayTry(r *tegenaria.Request, most uint8) bool {
+	key := p.keyOf(r)
+	if p.tries[key] >= most {
+		delete(p.tries, key)
+		return false
+	}
+	if len(p.tries) >= mostTries {
+		clear(p.tries)
+	}
+	p.tries[key]++
+	return true
+}
+
+// rests notes when a proxy may be tried again.
+func (p *Pool) rests(h *health) {
+	if h.resting() && (p.early.IsZero() || h.until.Before(p.early)) {
+		p.early = h.until
+	}
+}
+
+// pairOf returns what is known of a proxy with a host.
+func (p *Pool) pairOf(host string, e *entry) *health {
+	key := pair{host, e}
+	h := p.pairs[key]
+	if h == nil {
+		if len(p.pairs) >= mostPairs {
+			for old := range p.pairs { // any one: it is learnt again
+				delete(p.pairs, old)
+				break
+			}
+		}
+		h = new(health)
+		p.pairs[key] = h
+	}
+	return h
+}
+
+// keyOf tells requests apart, for the number of their free tries.
+func (p *Pool) keyOf(r *tegenaria.Request) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	h.WriteString(r.Method)
+	h.WriteString(r.Url)
+	h.Write(r.Body)
+	return h.Sum64()
+}
+
+// lists reports whether a proxy is in the present list.
+func (p *Pool) lists(e *entry) bool {
+	for _, one := range p.list {
+		if one == e {
+			return true
+		}
+	}
+	return false
+}
+
+// usable reports whether a request of a host may use a proxy now.
+func (p *Pool) usable(e *entry, host string, now time.Time) bool {
+	if e.resting() && e.at().After(now) {
+		return false
+	}
+	if len(p.pairs) == 0 {
+		return true
+	}
+	h := p.pairs[pair{host, e}]
+	return h == nil || !h.resting() || !h.at().After(now)
+}
+
+// choose returns the proxy for a request of a host; nil if none can be used. One whose rest is over comes first, so that it is tried.
+func (p *Pool) choose(host string, now time.Time) *entry {
+	if !p.early.IsZero() && !now.Before(p.early) {
+		if e := p.rested(host, now); e != nil {
+			return e
+		}
+	}
+	n := len(p.list)
+	from := 0
+	switch p.opts.Choose {
+	case InTurn:
+		from = p.turn
+		p.turn = (p.turn + 1) % n
+	case StickyHost:
+		from = int(maphash.String(p.seed, host) % uint64(n))
+	case LeastUsed:
+		return p.leastUsed(host, now)
+	default:
+		var best *entry
+		for range 8 {
+			e := p.list[rand.IntN(n)]
+			switch {
+			case !p.usable(e, host, now):
+			case best == nil:
+				best = e
+			default:
+				if e.latency < best.latency {
+					best = e
+				}
+				return best
+			}
+		}
+		if best != nil {
+			return best
+		}
+		from = rand.IntN(n)
+	}
+	for i := range n {
+		if e := p.list[(from+i)%n]; p.usable(e, host, now) {
+			return e
+		}
+	}
+	return nil
+}
+
+func (p *Pool) leastUsed(host string, now time.Time) (best *entry) {
+	for _, e := range p.list {
+		if (best == nil || e.stats.Requests < best.stats.Requests) && p.usable(e, host, now) {
+			best = e
+		}
+	}
+	return best
+}
+
+// rested returns a proxy that is to be tried after its rest; nil if there is none.
+func (p *Pool) rested(host string, now time.Time) (next *entry) {
+	p.early = time.Time{}
+	for _, e := range p.list {
+		switch {
+		case !e.resting():
+		case next == nil && p.usable(e, host, now):
+			next = e
+		default:
+			if at := e.at(); p.early.IsZero() || at.Before(p.early) {
+				p.early = at
+			}
+		}
+	}
+	return next
+}
+
+// ProxyStats returns the counts of the proxies that were used in this run.
+func (p *Pool) ProxyStats() []tegenaria.ProxyStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []tegenaria.ProxyStats
+	for _, e := range p.known {
+		if s := e.stats; s.Requests > 0 {
+			s.Name, s.Latency = e.name, time.Duration(e.latency*float64(time.Second))
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// hostOf returns the host of a URL that the engine has accepted, without its port.
+func hostOf(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, ']') {
+		rest = rest[:i]
+	}
+	return rest
+}
