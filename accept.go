@@ -40,7 +40,8 @@ type acceptor struct {
 	seeds    identity.Emissions
 	plain    bool // links need no request object to be accepted
 	refusals refusalKeeper
-	linked   bool // pages note what they send
+	linked   bool // pages note the keys of what they send
+	resends  bool // pages note what they send, so that it can be sent again
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were called for it
 }

@@ -39,6 +39,7 @@ type crawl struct {
 	opened      []any // those of them that are open
 	committers  commit.Parts
 	listeners   settlementListeners
+	skips       []UnchangedPages
 	keepers     commit.Keepers
 	cache       CacheInterface
 	shared      SharedCache     // the cache, if other programs work on its job too; otherwise nil
@@ -347,7 +348,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop, work: &c.work, stores: !memory,
 		dupes: dupes, hosts: identity.NewHostNames(),
 		scope:  scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
-		linked: c.listeners.wantLinks(),
+		linked: c.listeners.wantLinks(), resends: len(c.skips) > 0,
 		onError: onError{
 			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
 			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },
@@ -380,7 +381,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,
 		stop: stop, settler: c.settler, abandoned: c.abandonment, acceptor: c.acceptor, failures: c.failures, items: c.items,
 		fetcher: c.fetcher, parsers: c.parsers, callbacks: c.callbacks, histories: all[PageHistory](c.parts),
-		stored: all[StoredPages](c.parts),
+		stored: all[StoredPages](c.parts), skips: c.skips,
 		bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
 		permits: c.work.permits,
 		inline:  frontier.NewInline[*job](c.ledger, maxNesting), work: &c.work,

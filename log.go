@@ -205,7 +205,7 @@ func (rp *reporter) ended(reason string, summary Summary, places Places, job *Jo
 // itemless returns how many pages were parsed if the job has no item that anybody has sent, and one of them.
 func (rp *reporter) itemless(sentItems bool) (pages int64, example string) {
 	earlier := rp.earlier()
-	if rp.cfg.EmptyOK || sentItems || earlier["items_scraped"]+earlier["items_dropped"]+earlier["items_failed"] > 0 {
+	if rp.cfg.EmptyOK || sentItems || rp.counters.Unchanged.Load() > 0 || earlier["items_scraped"]+earlier["items_dropped"]+earlier["items_failed"] > 0 {
 		return 0, ""
 	}
 	pages, example = rp.counters.Parsed()

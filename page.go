@@ -28,6 +28,7 @@ type pages struct {
 
 	histories []PageHistory // they know what earlier runs have read
 	stored    []StoredPages // they have pages of earlier runs
+	skips     []UnchangedPages
 	parsers   *parserTable
 	callbacks *callbacks
 	bounds    page.Bounds // of what is made of a page
@@ -151,9 +152,12 @@ func (p *pages) runParser(j *job) {
 	timed := p.callbacks.ofParser(p.parsers, j.ctx.Request)
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
 	p.setChange(j)
-	took := p.callbacks.begin(j.waits)
-	err = p.callParser(j, j.ctx, parser)
-	took.end(timed, err)
+	skipped := p.sendAgain(j)
+	if !skipped {
+		took := p.callbacks.begin(j.waits)
+		err = p.callParser(j, j.ctx, parser)
+		took.end(timed, err)
+	}
 	if j.call.GivenUp() {
 		return
 	}
@@ -170,6 +174,10 @@ func (p *pages) runParser(j *job) {
 		} else {
 			p.failures.fail(j, herr)
 		}
+	case skipped:
+		p.report.counters.Unchanged.Add(1)
+		p.report.countForJob(j, func(c *jobCounts) { c.parsed++ })
+		j.decide(Fetched, "")
 	default:
 		p.report.counters.ParsedPage(url)
 		p.report.countForJob(j, func(c *jobCounts) { c.parsed++ })

@@ -10,11 +10,12 @@ const (
 	ChangeUnknown     PageChange = iota // nothing is known: the page is another one, or may be
 	ChangeNew                           // no earlier run of the history has read it
 	ChangeNotModified                   // the site has said that the stored page is still right (304)
+	ChangeSameText                      // the page is another one, and the part of it that the history compares is the same
 )
 
-// String returns "unknown", "new" or "not modified".
+// String returns "unknown", "new", "not modified" or "same text".
 func (c PageChange) String() string {
-	if names := [...]string{"unknown", "new", "not modified"}; int(c) < len(names) {
+	if names := [...]string{"unknown", "new", "not modified", "same text"}; int(c) < len(names) {
 		return names[c]
 	}
 	return "invalid"
@@ -30,8 +31,8 @@ type PageHistory interface {
 }
 
 // Change returns what is known of the page before its parser runs. A parser may spare itself work on a page that is not modified, such as
-// requests to other services; links that it does not follow are not followed. With a history of package revisit, ChangeNew and
-// ChangeNotModified say what the history knows. Without one, ChangeNotModified says that an HTTP cache has asked the site, and everything
+// requests to other services; links that it does not follow are not followed. With a history of package revisit, ChangeNew,
+// ChangeNotModified and ChangeSameText say what the history knows. Without one, ChangeNotModified says that an HTTP cache has asked the site, and everything
 // else is ChangeUnknown, as it always is in middlewares.
 func (r *Response) Change() PageChange { return r.change }
 

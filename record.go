@@ -46,7 +46,13 @@ func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint 
 func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
 	host, fingerprint, no := a.identify(s, ctx)
 	if no != nil {
+		if a.resends && from.parent != nil && no.reason != "scheme" {
+			from.parent.noteSent(nil, false)
+		}
 		return rec, no
+	}
+	if a.resends && from.parent != nil && !from.inline {
+		from.parent.noteSent(a.codec.appendSent(ctx))
 	}
 	if a.linked && from.parent != nil && !from.inline {
 		defer func() {

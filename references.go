@@ -134,6 +134,9 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 		if host != nil && a.linked {
 			j.noteLink(s.keyer.keys.Resolved(url))
 		}
+		if host != nil && a.resends {
+			j.noteSent(appendPlainSent(url), true)
+		}
 		a.ledger.Discover(1)
 		a.ledger.Refuse(1, uint8(Filtered), reason)
 		if host != nil && a.refusals.isOn() {
@@ -150,6 +153,9 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	rec.Data = s.data[start:len(s.data):len(s.data)]
 	if a.linked {
 		j.noteLink(rec.Key)
+	}
+	if a.resends {
+		j.noteSent(appendPlainSent(url), true)
 	}
 }
 

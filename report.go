@@ -185,7 +185,7 @@ func (rp *reporter) fruitless(spider string, isShared bool) error {
 	switch {
 	case rp.isEmpty() && earlier["read"]+rp.shared.Load() == 0:
 		return nothing(spider, 0, rp.noPages.List)
-	case isShared || failed == 0 || parsed+earlier["parsed"] > 0 ||
+	case isShared || failed == 0 || parsed+rp.counters.Unchanged.Load()+earlier["parsed"] > 0 ||
 		rp.counters.Scraped.Load()+earlier["items_scraped"] > 0:
 		return nil
 	}

@@ -30,6 +30,14 @@ type Settlement struct {
 	// and refused ones too, and the target of its redirect. Requests that are no requests, such as those of a scheme that is not
 	// crawled, have no key. It is empty unless a [LinkListener] wants it.
 	Links []uint64
+
+	// Unchanged says that its parser did not run, because the page is unchanged: what it sent before was sent again: see [UnchangedPages].
+	Unchanged bool
+	// Sent are the encodings of the requests of Links, in the order in which they were sent, for a part that skips unchanged pages. It is nil
+	// also if one of them cannot be encoded or sent again, such as one with a parser that has no name, one with a time before which it is not
+	// sent, or one that was invalid; then Sendable is false.
+	Sent     [][]byte
+	Sendable bool
 }
 
 // Short is the beginning of a key, its first eight bytes: what Links of a [Settlement] have.
@@ -73,14 +81,15 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 		}
 		settlements = append(settlements, Settlement{
 			CtxId: e.id, URL: e.url, Seed: e.Record.Parent == Key{} && e.Record.ParentSeq == 0, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
-			Status: e.Status, Attempt: e.Record.Attempt,
+			Status: e.Status, Attempt: e.Record.Attempt, Sendable: true,
 		})
 		if e.notes == nil {
 			continue
 		}
 		last := &settlements[len(settlements)-1]
 		last.Failed, last.LostItems, last.Links = e.notes.failed, e.notes.lost, e.notes.links
-		last.StoredRead = e.notes.stored
+		last.StoredRead, last.Unchanged = e.notes.stored, e.notes.unchanged
+		last.Sent, last.Sendable = e.notes.sent, !e.notes.unsendable
 		for _, one := range e.notes.inline {
 			one.Caller = e.id
 			settlements = append(settlements, one)
@@ -120,6 +129,10 @@ type settlementNotes struct {
 	stored bool         // its parser has read the stored page instead
 	links  []uint64     // what its code has sent, if a part wants to know
 	inline []Settlement // of its inline requests, if a part wants to know
+
+	unchanged  bool     // its parser did not run
+	sent       [][]byte // the encodings of what its code has sent, if a part wants to send it again
+	unsendable bool     // that cannot be done
 }
 
 // note changes the notes of the job, unless code of it was given up: that may still be at work when the job is settled.

@@ -79,7 +79,7 @@ func (c *crawl) wire(name string) error {
 	err = c.wireMachines()
 	c.wireParts()
 	return errors.Join(err, c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint, clockCheckpoint),
-		c.pipelines.sharedPlaces())
+		c.pipelines.sharedPlaces(), c.pipelines.outputsBeside())
 }
 
 // wireParts lists the registered parts, in the order in which they are opened.
@@ -100,6 +100,7 @@ func (c *crawl) wireParts() {
 	c.parts = append(c.parts, c.spider)
 	c.committers = all[commit.Part](c.parts)
 	c.listeners = all[SettlementListener](c.parts)
+	c.skips = skipsOf(c.parts)
 	c.keepers = commit.KeepersOf(c.parts)
 }
 

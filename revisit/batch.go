@@ -15,6 +15,8 @@ type batch struct {
 	meta    meta
 	run     Run
 	made    []Change
+
+	settling []tegenaria.Settlement
 }
 
 // page enters how a page has settled, and what it has given.
@@ -30,6 +32,9 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 			return b.damaged(err)
 		}
 	}
+	if !wasRead(s) || !b.changes.history.options.remembers() {
+		b.changes.sources.take(s.Key)
+	}
 	if isGone(s.Status) && len(items) == 0 {
 		for _, id := range before.items {
 			if err := b.withdraw(id, s.Key, PageGone); err != nil {
@@ -37,9 +42,10 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 			}
 		}
 		b.store.set(at, nil)
-		return nil
+		return b.forget(s.Key, &before)
 	}
-	next := page{url: s.URL, asked: b.run.Number, seed: s.Seed, read: before.read, items: before.items, links: before.links}
+	next := page{url: s.URL, asked: b.run.Number, seed: s.Seed, read: before.read, items: before.items, links: before.links,
+		remembered: before.remembered}
 	next.seed = next.seed || before.seed && before.asked == b.run.Number
 	if !wasRead(s) {
 		if s.Outcome != tegenaria.Filtered {
@@ -52,9 +58,23 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 		b.store.set(at, next.encode())
 		return nil
 	}
+	if s.Unchanged {
+		err := b.skipped(s, &next)
+		b.store.set(at, next.encode())
+		return err
+	}
 	b.run.Pages++
+	clashes := b.run.Clashes
 	next.read, next.links = b.run.Number, sorted(s.Links)
 	if next.items, err = b.give(s, items); err != nil {
+		return err
+	}
+	if next.remembered = false; b.changes.history.options.remembers() {
+		whole := b.run.Clashes == clashes && s.Outcome == tegenaria.Fetched && s.LostItems == 0 && s.Sendable && !b.hasFetched(s.CtxId)
+		if err := b.remember(s, &next, items, whole); err != nil {
+			return err
+		}
+	} else if err := b.forget(s.Key, &before); err != nil {
 		return err
 	}
 	var missing []itemID // what it gave before
@@ -78,6 +98,11 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 	}
 	b.store.set(at, next.encode())
 	return nil
+}
+
+// hasFetched reports whether the parser of a page has asked for other pages by Fetch: what it gives depends on these too.
+func (b *batch) hasFetched(id string) bool {
+	return slices.ContainsFunc(b.settling, func(s tegenaria.Settlement) bool { return s.Caller == id })
 }
 
 // mayGive reports whether a page that was read may give what it gave before, and does not now: some of its items were lost, or it gives none,

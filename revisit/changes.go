@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -40,17 +41,20 @@ type changes struct {
 	unsettled unsettled
 	resumable bool
 	ctx       context.Context // for the feed: its files are made durable with each batch
+	begun     Run             // as it was in the beginning: its number, spider and arguments, which do not change
 	run       Run
-	alike     map[int]bool // by the number of a run: it had the spider and the arguments of this one
-	failed    error        // why nothing more can be written
+	sources   sources
+	alike     sync.Map // by the number of a run: it had the spider and the arguments of this one
+	failed    error    // why nothing more can be written
 }
 
 var (
-	_ tegenaria.Committer    = (*changes)(nil)
-	_ tegenaria.Closer       = (*changes)(nil)
-	_ tegenaria.LinkListener = (*changes)(nil)
-	_ tegenaria.PageHistory  = (*changes)(nil)
-	_ tegenaria.StoredPages  = (*changes)(nil)
+	_ tegenaria.Committer      = (*changes)(nil)
+	_ tegenaria.Closer         = (*changes)(nil)
+	_ tegenaria.LinkListener   = (*changes)(nil)
+	_ tegenaria.PageHistory    = (*changes)(nil)
+	_ tegenaria.StoredPages    = (*changes)(nil)
+	_ tegenaria.UnchangedPages = (*changes)(nil)
 )
 
 // GetPriority is part of tegenaria.PipelinesInterface.
@@ -113,12 +117,15 @@ func (c *changes) Restore(ctx context.Context, stored []byte) error {
 	c.ctx = commit.OfRun(context.WithoutCancel(ctx), tegenaria.SpiderName(ctx), tegenaria.WorkerName(ctx), false)
 	c.db = h.db
 	c.unsettled.reset()
-	c.alike, c.failed = nil, nil
+	c.alike.Clear()
+	c.failed = nil
+	c.sources.reset()
 	if stored == nil {
 		c.run = Run{Number: h.meta.Run + 1, Spider: tegenaria.SpiderName(ctx), Arguments: h.options.Arguments, Began: now()}
 	} else if err := c.resume(stored); err != nil {
 		return err
 	}
+	c.begun = c.run
 	if err := c.feed.Restore(c.ctx, h.meta.Feed); err != nil {
 		return err
 	}
@@ -211,7 +218,7 @@ func (c *changes) Prepare(ctx context.Context, ids []string) ([]byte, error) {
 	if c.failed != nil {
 		return nil, c.failed
 	}
-	b := &batch{changes: c, store: newChange(h.db), meta: h.meta, run: c.run}
+	b := &batch{changes: c, store: newChange(h.db), meta: h.meta, run: c.run, settling: settling}
 	given, err := c.unsettled.take(ids)
 	if err != nil {
 		return nil, err
@@ -266,27 +273,6 @@ const changesID = "revisit"
 func idOf(key string) itemID {
 	sum := sha256.Sum256([]byte(key))
 	return itemID(sum[:])
-}
-
-// ChangeOf is part of tegenaria.PageHistory. An error of the store ends the run when the page settles.
-func (c *changes) ChangeOf(key tegenaria.Key, resp *tegenaria.Response) tegenaria.PageChange {
-	text, err := newChange(c.db).get(pageAt(key))
-	if err != nil {
-		return tegenaria.ChangeUnknown
-	}
-	before := page{}
-	if text != nil {
-		if before, err = decodePage(text); err != nil {
-			return tegenaria.ChangeUnknown
-		}
-	}
-	switch {
-	case before.read == 0:
-		return tegenaria.ChangeNew
-	case resp.Cached().State == tegenaria.CacheRevalidated && before.read == before.asked:
-		return tegenaria.ChangeNotModified
-	}
-	return tegenaria.ChangeUnknown
 }
 
 // StoredPage is part of tegenaria.StoredPages: a page that is gone leads nowhere any more.

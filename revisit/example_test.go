@@ -179,3 +179,63 @@ func ExampleHistory_Compare() {
 	// changed 1 {"name":"Dune","title":null}
 	// 0 same, 1 changed
 }
+
+// On the second day the site says of both pages that they are not modified, and no parser runs. The page of the book is asked for all the same.
+func ExampleOptions() {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			fmt.Println("304", r.URL.Path)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		if r.URL.Path == "/" {
+			fmt.Fprint(w, "<a href=/dune>Dune</a>")
+			return
+		}
+		fmt.Fprint(w, "<h1>Dune</h1>")
+	}))
+	defer shop.Close()
+	folder, err := os.MkdirTemp("", "history")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	cache, err := httpcache.Open(filepath.Join(folder, "pages"), httpcache.Options{Policy: httpcache.Refresh})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close()
+	history, err := revisit.Open(folder, revisit.Options{SkipUnchanged: true})
+	if err != nil {
+		panic(err)
+	}
+	defer history.Close()
+	parse := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
+		fmt.Println("parsing", page.Request().Url[len(shop.URL):])
+		if title := page.CSS("h1").Text(); title != "" {
+			return out.Item(book{ISBN: title})
+		}
+		return out.FollowLinks()
+	})
+	for range 2 {
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("books", parse, shop.URL+"/")),
+			tegenaria.EngineWithDownloaderLayers(cache.Layer), tegenaria.EngineWithQuiet(),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+			tegenaria.EngineWithPipelines(history.Changes(feed.JSONL(filepath.Join(folder, "changes.jsonl")))))
+		if err := engine.Run(context.Background(), "books"); err != nil {
+			panic(err)
+		}
+	}
+	runs, err := history.Runs()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("of %d pages %d were skipped; %d item is unchanged\n", runs[1].Pages, runs[1].Skipped, runs[1].Unchanged)
+	// Output:
+	// parsing /
+	// parsing /dune
+	// 304 /
+	// 304 /dune
+	// of 2 pages 2 were skipped; 1 item is unchanged
+}

@@ -51,6 +51,7 @@ func (h *History) AcceptRemoved(ctx context.Context, to Feed) (removed int64, er
 	case c.run.Withheld == 0:
 		return 0, errors.New("revisit: the last run has withheld nothing")
 	}
+	c.begun = c.run
 	ctx = commit.OfRun(ctx, c.run.Spider, "", false)
 	if err := to.Restore(ctx, h.meta.Feed); err != nil {
 		return 0, err
@@ -79,6 +80,9 @@ func (c *changes) finish(ctx context.Context, accepted bool) (removed int64, err
 			return 0, err
 		}
 		b.store.set(pageAt(p.key), nil)
+		if err := b.forget(p.key, &p.page); err != nil {
+			return 0, err
+		}
 	}
 	orphans, err := b.orphans(ctx)
 	if err != nil {
@@ -123,8 +127,8 @@ func (b *batch) orphans(ctx context.Context) (list []orphan, err error) {
 
 // gonePage is a page that is removed.
 type gonePage struct {
-	key   tegenaria.Key
-	items []itemID
+	key tegenaria.Key
+	page
 }
 
 // unreached returns the pages that the run has not read because nothing leads to them any more. Eight bytes are kept for each page that
@@ -177,7 +181,7 @@ func (c *changes) unreached(ctx context.Context) (gone []gonePage, err error) {
 	}
 	err = each(func(key string, p *page) {
 		if p.read != run && !unread.isLost(keyIn(key).Short()) {
-			gone = append(gone, gonePage{keyIn(key), p.items})
+			gone = append(gone, gonePage{keyIn(key), page{items: p.items, remembered: p.remembered}})
 		}
 	})
 	return gone, err
@@ -200,11 +204,11 @@ func (c *changes) lead(unread *lostPages, short uint64) error {
 
 // isAlike reports whether a run had the spider and the arguments of this one. 0 is that of pages that none has read, which give nothing.
 func (c *changes) isAlike(run int) (bool, error) {
-	if run == 0 || run == c.run.Number {
+	if run == 0 || run == c.begun.Number {
 		return true, nil
 	}
-	if alike, known := c.alike[run]; known {
-		return alike, nil
+	if alike, known := c.alike.Load(run); known {
+		return alike.(bool), nil
 	}
 	var r Run
 	text, err := newChange(c.history.db).get(runAt(run))
@@ -214,11 +218,9 @@ func (c *changes) isAlike(run int) (bool, error) {
 	if err != nil {
 		return false, &DamagedError{c.history.folder, err}
 	}
-	if c.alike == nil {
-		c.alike = make(map[int]bool)
-	}
-	c.alike[run] = r.Spider == c.run.Spider && r.Arguments == c.run.Arguments
-	return c.alike[run], nil
+	alike := r.Spider == c.begun.Spider && r.Arguments == c.begun.Arguments
+	c.alike.Store(run, alike)
+	return alike, nil
 }
 
 // lostPages are pages that were not read, by the beginnings of their keys, and which of them are lost.

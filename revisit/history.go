@@ -36,6 +36,17 @@ type Options struct {
 	//
 	// [httpcache.Cache]: https://pkg.go.dev/github.com/tegenaria/tegenaria/httpcache#Cache
 	Pages Pages
+	// SkipUnchanged has the parser of a page not run if it was given the same page by the run that has read it last, with the same request, spider
+	// and arguments: a body that is the same, such as that of a page that the site says is not modified (304), or the same Text. The requests
+	// that it sent then are sent again, and its items stay in the table, unchanged. Then the run has no items of unchanged pages, so no
+	// other feed may be registered. Set it only if what a parser gives depends on its page alone, and not on the day; and after the
+	// parser or a pipeline was changed, run once without it, or with other Arguments.
+	//
+	// Never skipped are pages whose parser has used Fetch, lost an item or given two with one key, or has sent a request that cannot be stored, such
+	// as one with a parser that has no name. What it sends is stored with each page: about 50 bytes for a link before compression.
+	SkipUnchanged bool
+	// Text is what makes a page whose body has changed count as the same: see ChangeSameText of [tegenaria.PageChange]. "": nothing.
+	Text Text
 }
 
 // Pages has the pages of earlier runs. Stored returns the one that answers the request of a Context, made with [tegenaria.Context.Respond]; nil if
@@ -59,6 +70,7 @@ type Run struct {
 
 	Pages     int64 `json:"pages"`     // that were read
 	Failed    int64 `json:"failed"`    // that were asked for and keep their items: an error, or no answer that says anything
+	Skipped   int64 `json:"skipped"`   // of those that were read: the parser did not run, see Options.SkipUnchanged
 	Followed  int64 `json:"followed"`  // of those that failed: the links of the stored page were followed
 	Kept      int64 `json:"kept"`      // of those that were read and keep items that they do not give: an item was lost, or they give none
 	New       int64 `json:"new"`       // items
@@ -106,6 +118,9 @@ func open(folder string, o Options, existing bool) (*History, error) {
 	}
 	if o.Key != nil && o.KeyField != "" {
 		return nil, errors.New("revisit: Options have a Key and a KeyField: leave one of them out")
+	}
+	if err := o.Text.mistake(); err != nil {
+		return nil, err
 	}
 	o.MaxRemoved = cmp.Or(o.MaxRemoved, 0.2)
 	lock, err := claim(folder, existing)
@@ -234,5 +249,7 @@ func pagesAt(short uint64) []byte { return binary.BigEndian.AppendUint64([]byte{
 func pagesAfter(prefix []byte) []byte {
 	return append(slices.Clone(prefix), bytes.Repeat([]byte{0xff}, len(tegenaria.Key{})-8+1)...)
 }
+
+func readingAt(key tegenaria.Key) string { return string(append([]byte{readPrefix}, key[:]...)) }
 
 func itemAt(id itemID) string { return string(append([]byte{itemPrefix}, id[:]...)) }

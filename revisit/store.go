@@ -24,6 +24,7 @@ const (
 	pagePrefix = 'p' // and the key of the request: a page
 	itemPrefix = 'i' // and the hash of the key: an item
 	runPrefix  = 'r' // and the number: a Run
+	readPrefix = 'd' // and the key of the request: how a page was read last
 )
 
 // format is the version of what is stored.
@@ -46,8 +47,10 @@ type page struct {
 	seed  bool
 	// its request has failed then, and was not kept from being sent
 	failed bool
-	items  []itemID // that it gives
-	links  []uint64 // the beginnings of the keys of the pages that it led to when it was read last
+	// a reading of it is stored
+	remembered bool
+	items      []itemID // that it gives
+	links      []uint64 // the beginnings of the keys of the pages that it led to when it was read last
 }
 
 // itemID is the hash of an item's key.
@@ -71,6 +74,9 @@ func (p *page) encode() []byte {
 	if p.failed {
 		flags |= 2
 	}
+	if p.remembered {
+		flags |= 4
+	}
 	b := binary.AppendUvarint(nil, flags)
 	b = binary.AppendUvarint(b, uint64(p.read))
 	b = binary.AppendUvarint(b, uint64(p.asked))
@@ -89,6 +95,7 @@ func decodePage(b []byte) (p page, err error) {
 	d := decoder{rest: b}
 	flags := d.number()
 	p.seed, p.failed = flags&1 != 0, flags&2 != 0
+	p.remembered = flags&4 != 0
 	p.read, p.asked = int(d.number()), int(d.number())
 	p.url = string(d.text())
 	for range d.number() {

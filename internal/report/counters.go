@@ -22,7 +22,8 @@ type Counters struct {
 	damaged   atomic.Int64
 	damagedAt atomic.Pointer[string] // the URL of the first of them
 
-	Unparsed atomic.Int64 // failures of parsers
+	Unparsed  atomic.Int64 // failures of parsers
+	Unchanged atomic.Int64 // pages whose parser did not run, because they are unchanged
 
 	parsed atomic.Int64
 	first  atomic.Pointer[string] // the URL of the first page that was parsed
