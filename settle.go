@@ -67,6 +67,7 @@ type ended struct {
 	request *Request // nil: it was not decoded, or no event will need it
 	id      string   // its CtxId
 	url     string   // for listeners; "": there are none
+	asked   string   // for listeners: the first URL of its chain of redirects
 	ids     []string // those of what it fetched inline
 	job     *job     // nil: it was let go
 	again   *again   // how it runs again
@@ -135,7 +136,10 @@ func (s *settler) endOf(j *job) ended {
 		e.told, e.fields = s.report.inDetail(e.request, j.ctx.Response()), j.fields.Load()
 	}
 	if len(s.listeners) > 0 && e.request != nil {
-		e.url = e.request.Url
+		e.url, e.asked = e.request.Url, e.request.Url
+		if moved := e.request.Redirects; len(moved) > 0 {
+			e.asked = moved[0]
+		}
 	}
 	e.end = s.report.endOf(j, e.request, e.Outcome, e.Reason, e.Status, e.givenUp)
 	return e

@@ -13,6 +13,7 @@ type Settlement struct {
 	CtxId   string  // of the attempt, as items, errors and committers have it
 	Caller  string  // the CtxId of the request whose code has sent it by Fetch; "" for one of the queue
 	URL     string  // of the request; a chain of redirects is several requests
+	Asked   string  // the URL that redirects have led on from, the first of the chain; URL if there were none, and of one of Fetch
 	Key     Key     // of the request; zero for one of Fetch
 	Parent  Key     // of the request that has sent it; zero for a seed and for one of Fetch, or if the cache does not keep it
 	Seed    bool    // nothing has sent it but the spider's start, or Add, as far as the cache keeps that
@@ -80,7 +81,7 @@ func (ls settlementListeners) tell(list []ended) (told bool, err error) {
 			continue
 		}
 		settlements = append(settlements, Settlement{
-			CtxId: e.id, URL: e.url, Seed: e.Record.Parent == Key{} && e.Record.ParentSeq == 0, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
+			CtxId: e.id, URL: e.url, Asked: e.asked, Seed: e.Record.Parent == Key{} && e.Record.ParentSeq == 0, Key: e.Record.Key, Parent: e.Record.Parent, Outcome: e.Outcome, Reason: e.Reason,
 			Status: e.Status, Attempt: e.Record.Attempt, Sendable: true,
 		})
 		if e.notes == nil {
@@ -164,7 +165,7 @@ func (s *settler) noteInline(j *job, outcome Outcome, reason string) {
 	if len(s.listeners) == 0 || j.call.GivenUp() {
 		return
 	}
-	one := Settlement{CtxId: j.ctx.CtxId, URL: j.ctx.Request.Url, Outcome: outcome, Reason: reason, Attempt: j.rec.Attempt}
+	one := Settlement{CtxId: j.ctx.CtxId, URL: j.ctx.Request.Url, Asked: j.ctx.Request.Url, Outcome: outcome, Reason: reason, Attempt: j.rec.Attempt}
 	j.mu.Lock()
 	one.Status = int(j.status)
 	if j.notes != nil {

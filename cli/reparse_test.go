@@ -325,6 +325,7 @@ func TestReparseRefusals(t *testing.T) {
 		{"h catalogue -O folder.jsonl", "folder.jsonl: it is no file that could be replaced"},
 		{"h catalogue --format xml", `--format is "xml": it is table or jsonl`},
 		{"h catalogue -a x=1", "x"},
+		{"h catalogue --key price", "choose the key as before"},
 	} {
 		stdout, stderr := command(t, app, 2, "reparse "+tt.line)
 		if matches(t, stderr, tt.want); stdout != "" {
@@ -336,7 +337,7 @@ func TestReparseRefusals(t *testing.T) {
 	}
 	_, stderr := command(t, app, 0, "reparse elsewhere catalogue --cache pages")
 	matches(t, stderr, "5 same, 0 changed")
-	_, stderr = command(t, app, 0, "reparse h catalogue --key price --quiet -O link.jsonl")
+	_, stderr = command(t, app, 0, "reparse h catalogue --quiet -O link.jsonl")
 	if strings.Contains(stderr, "compared") {
 		t.Errorf("a quiet command says more: %s", stderr)
 	}

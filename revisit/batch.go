@@ -48,13 +48,12 @@ func (b *batch) page(s *tegenaria.Settlement, items []given) error {
 		remembered: before.remembered}
 	next.seed = next.seed || before.seed && before.asked == b.run.Number
 	if !wasRead(s) {
-		if s.Outcome != tegenaria.Filtered {
+		if next.failed = s.Outcome != tegenaria.Filtered && s.Outcome != tegenaria.Robots; next.failed {
 			b.run.Failed++
 		}
 		if s.StoredRead {
 			b.run.Followed++
 		}
-		next.failed = s.Outcome != tegenaria.Filtered && s.Outcome != tegenaria.Robots
 		b.store.set(at, next.encode())
 		return nil
 	}
@@ -122,7 +121,7 @@ func wasRead(s *tegenaria.Settlement) bool {
 
 // give enters the items of a page, and returns their ids.
 func (b *batch) give(s *tegenaria.Settlement, items []given) (ids []itemID, err error) {
-	b.run.Keyless += int64(withKeys(items, s.URL))
+	b.run.Keyless += int64(withKeys(items, s.Asked))
 	for i := range items {
 		one := &items[i]
 		id := idOf(one.key)

@@ -66,9 +66,11 @@ func (c *changes) Mistake() error {
 		return errors.New("revisit: Changes has no feed: give it feed.JSONL, for example")
 	}
 	if wrong, ok := c.feed.(interface{ Mistake() error }); ok {
-		return wrong.Mistake()
+		if err := wrong.Mistake(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.history.checkKeys()
 }
 
 // CommitKey is part of tegenaria.Committer.
@@ -125,7 +127,7 @@ func (c *changes) Restore(ctx context.Context, stored []byte) error {
 	} else if err := c.resume(stored); err != nil {
 		return err
 	}
-	c.begun = c.run
+	c.begun, h.meta.Keys = c.run, h.options.keys()
 	if err := c.feed.Restore(c.ctx, h.meta.Feed); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *Comparison) Mistake() error {
 	if c.to == nil {
 		return errors.New("revisit: Compare has no func that is told the differences")
 	}
-	return nil
+	return c.history.checkKeys()
 }
 
 // CommitKey is part of tegenaria.Committer.
@@ -109,7 +109,7 @@ func (c *Comparison) Prepare(_ context.Context, ids []string) ([]byte, error) {
 		if s.Caller != "" || !wasRead(s) {
 			continue
 		}
-		withKeys(items, s.URL)
+		withKeys(items, s.Asked)
 		for _, one := range items {
 			if err := c.compare(&one, s.URL); err != nil {
 				return nil, err

@@ -21,7 +21,7 @@ import (
 // Options configure a [History]. The zero value is a sensible default.
 type Options struct {
 	// Key returns what tells items apart, the same in each run: an article number, for example. nil: KeyField, or the field of the item's
-	// struct with the tag key:"true". If there is neither, an item has the URL of its page as its key where the page gives no other item;
+	// struct with the tag key:"true". If there is neither, an item has the URL of its page, before any redirects, as its key where the page gives no other item;
 	// otherwise the whole item is its key: then it is new or removed, and never changed. It is called concurrently.
 	Key func(item any) string
 	// KeyField is the name in JSON of the field that is the key.
@@ -69,7 +69,7 @@ type Run struct {
 	Accepted  bool      `json:"accepted,omitempty"`
 
 	Pages     int64 `json:"pages"`     // that were read
-	Failed    int64 `json:"failed"`    // that were asked for and keep their items: an error, or no answer that says anything
+	Failed    int64 `json:"failed"`    // that were asked for and keep their items: an error, or no answer that says anything; robots.txt forbade none of them
 	Skipped   int64 `json:"skipped"`   // of those that were read: the parser did not run, see Options.SkipUnchanged
 	Followed  int64 `json:"followed"`  // of those that failed: the links of the stored page were followed
 	Kept      int64 `json:"kept"`      // of those that were read and keep items that they do not give: an item was lost, or they give none

@@ -22,6 +22,41 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("revisit: an item of type %s has nothing in the field %q, which is its key: fill it, or choose another field", e.Type, e.Field)
 }
 
+// KeysError is the failure to begin a run whose items have other keys than those of the history: each would be new, and each of the
+// history removed.
+type KeysError struct {
+	Folder string
+	Stored string // what gives the keys of the history, in words
+	Now    string // what gives those of this run
+}
+
+// Error names the folder and the remedy.
+func (e *KeysError) Error() string {
+	return fmt.Sprintf("revisit: in the history %s the key of an item comes from %s, and in this run from %s: choose the key as before, "+
+		"or begin a history in another folder", e.Folder, e.Stored, e.Now)
+}
+
+// keys says in words what gives the keys of items.
+func (o *Options) keys() string {
+	switch {
+	case o.Key != nil:
+		return "the func Options.Key"
+	case o.KeyField != "":
+		return fmt.Sprintf("the field %q", o.KeyField)
+	}
+	return "its struct or its page"
+}
+
+// checkKeys returns an error if the options of this run give other keys than those of the runs before.
+func (h *History) checkKeys() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := h.options.keys(); h.meta.Keys != "" && h.meta.Keys != now {
+		return &KeysError{h.folder, h.meta.Keys, now}
+	}
+	return nil
+}
+
 // keyOf returns the key of an item whose JSON is text; "" if it has the one of its page.
 func (o *Options) keyOf(item any, text []byte) (key string, err error) {
 	field := o.KeyField

@@ -62,7 +62,7 @@ func runChild(text string) error {
 		options = append(options, tegenaria.EngineWithCache(queue))
 	}
 	e := tegenaria.NewSpiderEngine(options...)
-	e.RegisterSpiders(closingSpider{tegenaria.NewSpiderOf("shop", parseShop, tegenaria.NewRequest(p.Site+"/", tegenaria.GET, nil))})
+	e.RegisterSpiders(closingSpider{tegenaria.NewSpiderOf("shop", parserOf[product](), tegenaria.NewRequest(p.Site+"/", tegenaria.GET, nil))})
 	return errors.Join(e.Run(context.Background(), "shop"), h.Close())
 }
 

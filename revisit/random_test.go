@@ -420,24 +420,29 @@ func randomHistory(t *testing.T, seed uint64) {
 	}
 }
 
-// parseShop reads a page.
-var parseShop = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[product]) error {
-	var page content
-	if err := json.Unmarshal(r.Bytes(), &page); err != nil {
-		return err
-	}
-	for _, one := range page.Items {
-		if err := out.Item(one); err != nil {
+// parserOf returns a parser of pages with items of a type: it sends what their JSON has.
+func parserOf[T any]() tegenaria.Parser {
+	return tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[T]) error {
+		var page struct {
+			Links []string
+			Items []T
+		}
+		if err := json.Unmarshal(r.Bytes(), &page); err != nil {
 			return err
 		}
-	}
-	for _, link := range page.Links {
-		if err := out.Follow(link); err != nil {
-			return err
+		for _, one := range page.Items {
+			if err := out.Item(one); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
-})
+		for _, link := range page.Links {
+			if err := out.Follow(link); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
 // crawl crawls the shop with a history.
 func crawl(t *testing.T, h *revisit.History, path string, w *enginetest.World, told *witness, dropped map[string]bool, stops bool) error {
@@ -456,7 +461,7 @@ func crawl(t *testing.T, h *revisit.History, path string, w *enginetest.World, t
 		options = append(options, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 3}))
 	}
 	e := tegenaria.NewSpiderEngine(options...)
-	e.RegisterSpiders(tegenaria.NewSpiderOf("shop", parseShop, tegenaria.NewRequest(site+"/", tegenaria.GET, nil)))
+	e.RegisterSpiders(tegenaria.NewSpiderOf("shop", parserOf[product](), tegenaria.NewRequest(site+"/", tegenaria.GET, nil)))
 	return e.Run(t.Context(), "shop")
 }
 

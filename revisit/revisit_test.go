@@ -1,7 +1,6 @@
 package revisit_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,32 +38,12 @@ type thing struct {
 
 // body is a page of things.
 func body(links []string, things ...thing) string {
-	text, _ := json.Marshal(map[string]any{"links": links, "things": things})
+	text, _ := json.Marshal(map[string]any{"links": links, "items": things})
 	return string(text)
 }
 
 func newVisits(t *testing.T) *visits {
-	return &visits{t: t, folder: t.TempDir(), options: revisit.Options{KeyField: "name"}, spider: "shop", parse: tegenaria.Handle(
-		func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[thing]) error {
-			var page struct {
-				Links  []string
-				Things []thing
-			}
-			if err := json.Unmarshal(r.Bytes(), &page); err != nil {
-				return err
-			}
-			for _, one := range page.Things {
-				if err := out.Item(one); err != nil {
-					return err
-				}
-			}
-			for _, link := range page.Links {
-				if err := out.Follow(link); err != nil {
-					return err
-				}
-			}
-			return nil
-		})}
+	return &visits{t: t, folder: t.TempDir(), options: revisit.Options{KeyField: "name"}, spider: "shop", parse: parserOf[thing]()}
 }
 
 // day crawls pages, given by path, and returns what the run has found, and its changes as "op key (proof) old".
@@ -486,7 +465,7 @@ func (s stored) Stored(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 
 // A page fails on the second day, and the links of its stored page are followed. Below it a price has changed.
 func TestLinksOfStoredPages(t *testing.T) {
-	const text = `{"links":["/b"],"things":[{"name":"a","price":7}]}` // its items are those of another day
+	const text = `{"links":["/b"],"items":[{"name":"a","price":7}]}` // its items are those of another day
 	changed := with(chain(), "/b", enginetest.Text(body(nil, thing{"b", 2})))
 	seen := []string{`changed b {"price":1}`}
 	for name, test := range map[string]struct {

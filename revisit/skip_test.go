@@ -345,3 +345,17 @@ func randomSkips(t *testing.T, seed uint64) (skipped, pages int64) {
 	}
 	return skipped, pages
 }
+
+// An item stands on two pages, and one of them has changed it. When that one does not give it any more, the other page is parsed although it
+// has not changed, since it gives the item as it was.
+func TestItemOfAnotherPage(t *testing.T) {
+	v := newVisits(t)
+	v.options.SkipUnchanged = true
+	root := enginetest.Text(body([]string{"/a", "/b"}))
+	b := enginetest.Text(body(nil, thing{"x", 1}))
+	v.day(pages{"/": root, "/a": enginetest.Text(body(nil, thing{"x", 1}, thing{"a", 1})), "/b": b})
+	_, changes := v.day(pages{"/": root, "/a": enginetest.Text(body(nil, thing{"x", 2}, thing{"a", 1})), "/b": enginetest.Status(500)})
+	want(t, "the second day", changes, `changed x {"price":1}`)
+	_, changes = v.day(pages{"/": root, "/a": enginetest.Text(body(nil, thing{"a", 1})), "/b": b})
+	want(t, "the third day", changes, `changed x {"price":2}`)
+}

@@ -33,10 +33,11 @@ const format = 1
 // meta is what a history remembers beside pages, items and runs.
 type meta struct {
 	Format int    `json:"format"`
-	Batch  uint64 `json:"batch"` // the number of the last one
-	Run    int    `json:"run"`   // the number of the last one
-	Items  int64  `json:"items"` // that the table has
-	Feed   []byte `json:"feed"`  // the checkpoint of the feed; nil: it has none yet
+	Batch  uint64 `json:"batch"`          // the number of the last one
+	Run    int    `json:"run"`            // the number of the last one
+	Items  int64  `json:"items"`          // that the table has
+	Keys   string `json:"keys,omitempty"` // what gives the keys of items, in words; "" before the first page of a run
+	Feed   []byte `json:"feed"`           // the checkpoint of the feed; nil: it has none yet
 }
 
 // page is what is known of a page: its settled request.

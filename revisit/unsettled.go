@@ -75,7 +75,7 @@ func (u *unsettled) take(ids []string) (map[string][]given, error) {
 	return all, nil
 }
 
-// withKeys gives the items of a page that have no key theirs: the URL of the page, or the whole item if the page gives several, and returns
+// withKeys gives the items of a page that have no key theirs: the URL that its page was first asked for with, or the whole item if the page gives several, and returns
 // how many have the latter.
 func withKeys(items []given, url string) (keyless int) {
 	for i := range items {
