@@ -68,6 +68,7 @@ type crawl struct {
 	gates      *gates
 	robots     *robotsgate.Gate[*job]
 	work       work
+	changes    *changes
 	callbacks  *callbacks // nil: not measured
 
 	// Stations, made when the cache has begun, in this order. Each knows those before it. What leads back is a func
@@ -113,6 +114,9 @@ func (c *crawl) run(ctx context.Context) error {
 		c.report.event(func() { f(c.spider) })
 	}
 	c.report.begins(state, c.spider, c.jobCounts())
+	if changed := c.changes.restoredFrom(); changed != "" {
+		c.report.log.Info("in force from an earlier run of the job, in place of its settings: "+changed, nil)
+	}
 	supervising.Go(func() { c.report.progress(watching) })
 	c.report.blocked() // those that an earlier run has left
 	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })
@@ -213,6 +217,7 @@ func (c *crawl) wireMachines() (err error) {
 	c.work = work{parsers: int64(cfg.SchedulerNum), workers: int64(cfg.ItemConcurrency), ledger: c.ledger,
 		permits: frontier.NewParsePermits(int(cfg.SchedulerNum), cfg.Concurrency)}
 	c.frontier = frontier.New(c.frontierConfig())
+	c.changes = &changes{frontier: c.frontier, resize: c.setConcurrency, configured: cfg.Concurrency}
 	cfg.log.Spider, cfg.log.Alone, cfg.log.IsOurs = c.spider.GetName(), len(cfg.spiders) == 1, report.IsOurs
 	c.report = &reporter{
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
@@ -249,6 +254,13 @@ func (c *crawl) wireMachines() (err error) {
 // pageWorkers is how many workers crawl pages at most, if so many downloads run at once.
 func (c *crawl) pageWorkers(concurrency int) int {
 	return int(c.cfg.SchedulerNum) + c.cfg.Concurrency + concurrency + 1
+}
+
+// setConcurrency changes how many downloads run at once.
+func (c *crawl) setConcurrency(n int) {
+	c.watch.Grow(pagePool, c.pageWorkers(n))
+	c.workers.Raise(c.pageWorkers(n))
+	c.frontier.SetFetchers(n)
 }
 
 // watchConfig configures the watch of the crawl's user code.

@@ -386,6 +386,10 @@ func (e *SpiderEngine) SlowestSlots(n int) []SlotStatus {
 // slot is waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before
 // count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without
 // a crawl are errors.
+//
+// A durable job keeps the policy for its next runs. SetSlot returns once it is stored, which takes a write to the disk; before the event
+// Started it is stored with the first requests. In a cluster each worker has its own, for the hosts that it owns, and keeps them under its
+// name.
 func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	if err := p.mistakes(func(field string) string { return remedy.Setting("slot_policy." + field).InGo() }); err != nil {
 		return err
@@ -394,18 +398,16 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	if c == nil {
 		return errNotRunning
 	}
-	c.frontier.SetRule(name, p.rule())
-	return nil
+	return c.change(func() { c.changes.setSlot(name, &p) })
 }
 
-// ResetSlot undoes SetSlot for one slot. A call without a crawl is an error.
+// ResetSlot undoes SetSlot for one slot, also that of an earlier run of a durable job. A call without a crawl is an error.
 func (e *SpiderEngine) ResetSlot(name string) error {
 	c := e.current()
 	if c == nil {
 		return errNotRunning
 	}
-	c.frontier.ResetRule(name)
-	return nil
+	return c.change(func() { c.changes.setSlot(name, nil) })
 }
 
 // ForgiveSlot ends what answers with status 429 and 503 have earned a slot, before its time: the penalty, and the pause, also one that a
@@ -419,7 +421,7 @@ func (e *SpiderEngine) ForgiveSlot(name string) (forgiven bool, err error) {
 	return c.frontier.Forgive(name), nil
 }
 
-// SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it. A host may be written as in URLs. Without a
+// SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it, in this run or an earlier one of its job. A host may be written as in URLs. Without a
 // crawl it is the zero value.
 func (e *SpiderEngine) SlotPolicy(name string) (p SlotPolicy, set bool) {
 	c := e.current()
@@ -445,6 +447,7 @@ func (e *SpiderEngine) Concurrency() int {
 
 // SetConcurrency changes how many downloads run at once until the end of the run, in place of EngineWithConcurrency. Where more are under
 // way than n, no download starts until enough of them have ended. A number below 1 or above 65,536, and a call without a crawl, are errors.
+// A durable job keeps the number for its next runs, as with [SpiderEngine.SetSlot].
 func (e *SpiderEngine) SetConcurrency(n int) error {
 	if n < 1 || n > maxConcurrency {
 		return fmt.Errorf("tegenaria: SetConcurrency: %d is no number of downloads at once; give one from 1 to %d", n, maxConcurrency)
@@ -453,10 +456,16 @@ func (e *SpiderEngine) SetConcurrency(n int) error {
 	if c == nil {
 		return errNotRunning
 	}
-	c.watch.Grow(pagePool, c.pageWorkers(n))
-	c.workers.Raise(c.pageWorkers(n))
-	c.frontier.SetFetchers(n)
-	return nil
+	return c.change(func() { c.changes.setConcurrency(n) })
+}
+
+// ResetConcurrency undoes SetConcurrency, also that of an earlier run of a durable job. A call without a crawl is an error.
+func (e *SpiderEngine) ResetConcurrency() error {
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	return c.change(func() { c.changes.setConcurrency(0) })
 }
 
 // SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call

@@ -101,7 +101,7 @@ func (c *crawl) wireParts() {
 	c.committers = all[commit.Part](c.parts)
 	c.listeners = all[SettlementListener](c.parts)
 	c.skips = skipsOf(c.parts)
-	c.keepers = commit.KeepersOf(c.parts)
+	c.keepers = commit.KeepersOf(append([]any{c.changes}, c.parts...))
 }
 
 // open prepares the parts and takes over the job of the cache. The code that it calls has its context cancelled when

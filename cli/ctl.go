@@ -32,11 +32,12 @@ var actions = []struct {
 	{"pause", "", "no download starts any more; those that have begun come to their end", post("pause")},
 	{"resume", "", "ends a pause", post("resume")},
 	{"stop", "", "stops the crawl as Ctrl-C does: a job keeps what is left", post("stop")},
-	{"set", "concurrency N", "changes how many downloads run at once", setRemote},
+	{"set", "concurrency N|reset", "changes how many downloads run at once", setRemote},
 	{"host", "NAME delay|jitter|per_slot|max_pages VALUE", "changes one value of a host, and leaves the others", changeHost},
 	{"add", "URL...", "adds requests, for the parser that --parser names", addRemote},
 	{"explain", "URL", "says what became of a URL, why it waits, and how it was found", explainRemote},
 	{"slow", "", "says where the time of the downloads goes", slowRemote},
+	{"changes", "", "lists what is in force in place of the settings: a job keeps it for its next runs", changesRemote},
 	{"view", "", "prints an address with which the crawl can be watched, and not changed", viewAddress},
 	{"host", "NAME forgive", "ends the penalty of a host for its answers with status 429 and 503", nil},
 	{"host", "NAME reset", "gives a host the values of the settings again", nil},
@@ -139,6 +140,33 @@ func slowRemote(ctx context.Context, r *remote, args []string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
+// changesRemote returns what is in force in place of the settings.
+func changesRemote(ctx context.Context, r *remote, args []string) (string, error) {
+	if len(args) > 0 {
+		return "", usagef("changes takes no arguments, and was given %q", args)
+	}
+	var settings dashboard.Settings
+	if err := r.ask(ctx, http.MethodGet, "/api/v1/settings", nil, &settings); err != nil {
+		return "", err
+	}
+	var lines []string
+	changed := &settings.Changed
+	if n := changed.Concurrency; n > 0 {
+		lines = append(lines, fmt.Sprintf("concurrency %d", n))
+	}
+	for _, h := range changed.Hosts {
+		lines = append(lines, fmt.Sprintf("host %s: delay %s, jitter %g, per_slot %d, max_pages %d",
+			h.Name, h.Delay, h.Jitter, h.PerSlot, h.MaxPages))
+	}
+	if n := changed.MoreHosts; n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more hosts", n))
+	}
+	if len(lines) == 0 {
+		return "nothing was changed", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
 // explainRemote returns what became of a URL.
 func explainRemote(ctx context.Context, r *remote, args []string) (string, error) {
 	if len(args) != 1 {
@@ -179,7 +207,10 @@ func addRemote(ctx context.Context, r *remote, args []string) (string, error) {
 
 func setRemote(ctx context.Context, r *remote, args []string) (string, error) {
 	if len(args) != 2 || args[0] != "concurrency" {
-		return "", usagef("set is written as: set concurrency N")
+		return "", usagef("set is written as: set concurrency N, or set concurrency reset")
+	}
+	if args[1] == "reset" {
+		return r.change(ctx, http.MethodDelete, "/api/v1/settings/concurrency", nil)
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {

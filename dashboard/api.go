@@ -85,7 +85,7 @@ type Host struct {
 	Pages    int    `json:"pages,omitempty"` // downloads begun, of a page budget
 	MaxPages int    `json:"max_pages,omitempty"`
 	Gate     string `json:"gate,omitempty"`    // what it waits at: an IP address, a proxy or a downloader at its limit, or a closed gate
-	Changed  bool   `json:"changed,omitempty"` // its policy was changed during this run
+	Changed  bool   `json:"changed,omitempty"` // its policy was changed in this run, or in an earlier one of its job
 }
 
 // HostChange is what PATCH /api/v1/hosts/NAME takes: what is absent stays as it is.

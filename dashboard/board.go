@@ -184,5 +184,5 @@ func (b *Board) wired() Settings {
 	if list == nil {
 		list = settingsOf(b.engine, b.options.Secret)
 	}
-	return Settings{Settings: list, Concurrency: b.engine.Concurrency(), Changes: b.log.newest()}
+	return Settings{Settings: list, Concurrency: b.engine.Concurrency(), Changed: changedIn(b.engine), Changes: b.log.newest()}
 }

@@ -33,6 +33,7 @@ func (b *Board) controls() []control {
 		{api: "POST /api/v1/resume", byAPI: resume, form: "POST /resume", byForm: resume, page: "overview", back: "/"},
 		{api: "POST /api/v1/stop", byAPI: b.stop, form: "POST /stop", byForm: b.stop, page: "overview", back: "/", after: b.stopNow},
 		{api: "PATCH /api/v1/settings", byAPI: b.changeSettings, form: "POST /concurrency", byForm: b.concurrencyForm, page: "overview", back: "/"},
+		{api: "DELETE /api/v1/settings/concurrency", byAPI: b.resetConcurrency, form: "POST /concurrency/reset", byForm: b.resetConcurrency, page: "settings", back: "/settings"},
 		{api: "PATCH /api/v1/hosts/{name}", byAPI: b.changeHost, form: "POST /hosts", byForm: b.hostForm, page: "hosts", back: "/hosts"},
 		{api: "DELETE /api/v1/hosts/{name}", byAPI: func(r *http.Request) (string, error) { return b.resetHost(r.PathValue("name")) }},
 		{api: "POST /api/v1/hosts/{name}/forgive", byAPI: func(r *http.Request) (string, error) { return b.forgiveHost(r.PathValue("name")) }},
@@ -137,6 +138,13 @@ func (b *Board) changeSettings(r *http.Request) (string, error) {
 
 func (b *Board) setConcurrency(n int) (done string, err error) {
 	return fmt.Sprintf("%d downloads may run at once", n), b.engine.SetConcurrency(n)
+}
+
+func (b *Board) resetConcurrency(*http.Request) (done string, err error) {
+	if err := b.engine.ResetConcurrency(); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d downloads may run at once, as in the settings", b.engine.Concurrency()), nil
 }
 
 func (b *Board) changeHost(r *http.Request) (string, error) {

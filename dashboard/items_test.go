@@ -193,6 +193,33 @@ func TestSettings(t *testing.T) {
 			defer close(done)
 			enginetest.Sleep(time.Second)
 			a.ask("PATCH", "/api/v1/settings", `{"concurrency": 5}`, 200, new(dashboard.Done))
+			a.ask("PATCH", "/api/v1/hosts/%3Cc%3E.test", `{"delay": "2s"}`, 200, new(dashboard.Done))
+			var now dashboard.Settings
+			a.ask("GET", "/api/v1/settings", "", 200, &now)
+			if c := now.Changed; c.Concurrency != 5 || len(c.Hosts) != 1 || c.Hosts[0] != (dashboard.ChangedHost{Name: "<c>.test", Delay: "2s", PerSlot: 8}) {
+				t.Errorf("in force: %+v", c)
+			}
+			page := get(t, board, "/settings", board.ViewToken())
+			if checkPage(t, "/settings", page, false); strings.Count(page, ">changed<") != 1 || !strings.Contains(page, "&lt;c&gt;.test</th><td>2s</td>") {
+				t.Errorf("the page is %s", page)
+			}
+			page = get(t, board, "/settings", board.ControlToken())
+			if checkPage(t, "/settings", page, true); strings.Count(page, "back to the settings") != 1 {
+				t.Errorf("the page is %s", page)
+			}
+			for i := range 120 {
+				a.ask("PATCH", fmt.Sprintf("/api/v1/hosts/h%d.test", i), `{"per_slot": 3}`, 200, new(dashboard.Done))
+			}
+			a.ask("GET", "/api/v1/settings", "", 200, &now)
+			if c := now.Changed; len(c.Hosts) != 100 || c.MoreHosts != 21 {
+				t.Errorf("%d hosts and %d more", len(c.Hosts), c.MoreHosts)
+			}
+			a.ask("DELETE", "/api/v1/hosts/%3Cc%3E.test", "", 200, new(dashboard.Done))
+			a.ask("DELETE", "/api/v1/settings/concurrency", "", 200, new(dashboard.Done))
+			now = dashboard.Settings{}
+			if a.ask("GET", "/api/v1/settings", "", 200, &now); now.Changed.Concurrency != 0 || now.Concurrency != 7 || now.Changed.MoreHosts != 20 {
+				t.Errorf("undone: %d downloads at once, %+v", now.Concurrency, now.Changed)
+			}
 		}()
 		enginetest.MustRun(t, e)
 		<-done
@@ -213,7 +240,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%+v, want %+v", byName[want.Name], want)
 			}
 		}
-		if len(got.Changes) != 1 || got.Changes[0].What != "5 downloads may run at once" {
+		if len(got.Changes) != 50 || got.Changes[0].What != "7 downloads may run at once, as in the settings" {
 			t.Errorf("the changes are %+v", got.Changes)
 		}
 		page := get(t, board, "/settings", board.ViewToken())

@@ -1,6 +1,9 @@
 package dashboard
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/setting"
 )
@@ -9,7 +12,40 @@ import (
 type Settings struct {
 	Settings    []Setting `json:"settings"`    // as the run has begun with them
 	Concurrency int       `json:"concurrency"` // downloads that may run at once now
+	Changed     Changed   `json:"changed"`     // what is in force in place of the settings
 	Changes     []Change  `json:"changes"`     // that were made here, the newest first
+}
+
+// Changed is what is in force in place of the settings, because it was changed in this run or in an earlier one of its job.
+type Changed struct {
+	Concurrency int           `json:"concurrency,omitempty"` // downloads at once; 0: as in the settings
+	Hosts       []ChangedHost `json:"hosts,omitempty"`       // by name, 100 at most
+	MoreHosts   int           `json:"more_hosts,omitempty"`  // that are not among Hosts
+}
+
+// ChangedHost is a host whose values were changed.
+type ChangedHost struct {
+	Name     string  `json:"name"`
+	Delay    string  `json:"delay"`
+	Jitter   float64 `json:"jitter"`
+	PerSlot  int     `json:"per_slot"`
+	MaxPages int     `json:"max_pages"` // 0: any number
+}
+
+// maxChangedHosts is how many of them are listed.
+const maxChangedHosts = 100
+
+// changedIn lists what is in force in place of the settings of an engine.
+func changedIn(e *tegenaria.SpiderEngine) Changed {
+	changes := e.Changes()
+	c := Changed{Concurrency: changes.Concurrency}
+	names := slices.Sorted(maps.Keys(changes.Slots))
+	c.MoreHosts = max(len(names)-maxChangedHosts, 0)
+	for _, name := range names[:len(names)-c.MoreHosts] {
+		p, _ := e.SlotPolicy(name) // with the defaults
+		c.Hosts = append(c.Hosts, ChangedHost{name, p.Delay.String(), p.Jitter, p.PerSlot, p.MaxPages})
+	}
+	return c
 }
 
 // Setting is one of them.

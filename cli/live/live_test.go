@@ -122,8 +122,15 @@ func TestControl(t *testing.T) {
 			ctl(0, "set", "concurrency", "3")
 			ctl(1, "set", "concurrency", "0")
 			ctl(0, "host", "127.0.0.1", "delay", "1ms")
+			if said := ctl(0, "changes"); said != "concurrency 3\nhost 127.0.0.1: delay 1ms, jitter 0, per_slot 8, max_pages 0\n" {
+				t.Errorf("changes: %s", said)
+			}
+			ctl(0, "set", "concurrency", "reset")
 			ctl(2, "host", "127.0.0.1", "delays", "1ms")
 			ctl(0, "host", "127.0.0.1", "reset")
+			if said := ctl(0, "changes"); said != "nothing was changed\n" {
+				t.Errorf("changes: %s", said)
+			}
 			if said := ctl(1, "host", "127.0.0.1", "forgive"); !strings.Contains(said, "127.0.0.1 has no penalty") {
 				t.Errorf("forgiving what there is not: %s", said)
 			}

@@ -197,29 +197,34 @@ func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
 	f.signal() // it may be shorter than before
 }
 
-// SetRule gives one slot another rule, until ResetRule. Pages that were begun before count. A host may be spelled as in URLs.
-func (f *Frontier[J]) SetRule(name string, rule Rule) {
+// SetRule gives one slot another rule, until ResetRule. Pages that were begun before count. A host may be spelled as in URLs. It returns the
+// names that now have the rule: the one that was given, and that of the slot if it is another.
+func (f *Frontier[J]) SetRule(name string, rule Rule) (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if rule.Pages > 0 {
 		f.budgets.some.Store(true)
 	}
-	for _, name := range f.namesOf(name) {
+	names = f.namesOf(name)
+	for _, name := range names {
 		f.rules.changed[name] = rule
 		f.ruleChanged(name)
 	}
 	f.signal()
+	return names
 }
 
-// ResetRule gives a slot the rule back that it had before SetRule.
-func (f *Frontier[J]) ResetRule(name string) {
+// ResetRule gives a slot the rule back that it had before SetRule, and returns the names for which it was given, as SetRule does.
+func (f *Frontier[J]) ResetRule(name string) (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, name := range f.namesOf(name) {
+	names = f.namesOf(name)
+	for _, name := range names {
 		delete(f.rules.changed, name)
 		f.ruleChanged(name)
 	}
 	f.signal()
+	return names
 }
 
 // RuleOf returns the rule of a slot, and whether SetRule has given it. A host may be spelled as in URLs.
