@@ -155,7 +155,7 @@ var heavyModules = map[string][]string{
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
 	"github.com/chromedp/chromedp":             {"browser"},
 	"github.com/chromedp/cdproto":              {"browser"},
-	"github.com/prometheus/client_golang":      {"telemetry", "cli/live"},
+	"github.com/prometheus/client_golang":      {"telemetry", "cli/live", "examples/observe"},
 	"golang.org/x/image":                       {"media"},
 	"golang.org/x/term":                        {"cli"},
 	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},
