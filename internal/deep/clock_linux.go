@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// took returns how long work takes on a processor: other programs make no difference.
-func took(work func()) time.Duration {
+// Took returns how long work takes on a processor: other programs make no difference.
+func Took(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	from := threadTime()

@@ -4,8 +4,8 @@ package deep
 
 import "time"
 
-// took returns how long work takes.
-func took(work func()) time.Duration {
+// Took returns how long work takes.
+func Took(work func()) time.Duration {
 	from := time.Now()
 	work()
 	return time.Since(from)

@@ -39,7 +39,7 @@ func Growth(t *testing.T, input Input, work func(data []byte)) {
 		data := input(size)
 		best := time.Hour
 		for range 3 { // other work of the process only ever adds
-			if best = min(best, took(func() { work(data) })); best < growthNoise {
+			if best = min(best, Took(func() { work(data) })); best < growthNoise {
 				break
 			}
 		}

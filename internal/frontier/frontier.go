@@ -90,6 +90,8 @@ type Frontier[J Job[J]] struct {
 	blocks   blocks
 	suspects suspects[J]
 	places   places
+
+	busiest, slowest lastRanking
 }
 
 // waking is how workers wait for something to do, and for each other.

@@ -1,11 +1,7 @@
 package frontier
 
 import (
-	"cmp"
-	"container/heap"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
@@ -161,83 +157,20 @@ func (f *Frontier[J]) InFlight() map[string]int {
 
 // Busiest returns how the n slots are doing in which most requests wait, the busiest first; of equal ones that with more in flight, then by
 // name. Those without work are left out. It looks at the slots part by part, and others go on in between, so the states are not all
-// of one moment.
+// of one moment. In a large table it looks again at those that it found last, for up to rankingKept.
 func (f *Frontier[J]) Busiest(n int) []Status {
-	return f.top(n, func(s *slots.Slot) rank { return rank{s.Pending(), s.InFlight(), s.Name()} })
+	return f.top(n, &f.busiest, func(s *slots.Slot) rank { return rank{s.Pending(), s.InFlight(), s.Name()} })
 }
 
 // Slowest is Busiest for the slots with the highest mean latency, the slowest first; of equal ones that in which more requests wait,
 // then by name. Those of which no answer has come are left out.
 func (f *Frontier[J]) Slowest(n int) []Status {
-	return f.top(n, func(s *slots.Slot) rank {
+	return f.top(n, &f.slowest, func(s *slots.Slot) rank {
 		if s.Pending()+s.InFlight() == 0 || s.Latency() == 0 {
 			return rank{}
 		}
 		return rank{int(s.Latency()), s.Pending(), s.Name()}
 	})
-}
-
-// top returns how the n slots of the highest ranks are doing, the highest first, without those whose numbers are 0.
-func (f *Frontier[J]) top(n int, rankOf func(s *slots.Slot) rank) []Status {
-	if n <= 0 {
-		return nil
-	}
-	var best ranking
-	f.walk(func(s *slots.Slot) {
-		one := ranked{rank: rankOf(s)}
-		if one.first == 0 && one.second == 0 || len(best) == n && !one.above(best[0].rank) {
-			return
-		}
-		one.status = f.statusOf(f.slots.State(s))
-		if len(best) < n {
-			heap.Push(&best, one)
-		} else {
-			best[0] = one
-			heap.Fix(&best, 0)
-		}
-	})
-	slices.SortFunc(best, func(a, b ranked) int {
-		if a.above(b.rank) {
-			return -1
-		}
-		return 1
-	})
-	all := make([]Status, len(best))
-	for i := range best {
-		all[i] = best[i].status
-	}
-	return all
-}
-
-// rank is by what slots are ordered: the first number, or else the second, or else the name.
-type rank struct {
-	first, second int
-	name          string
-}
-
-func (r rank) above(other rank) bool {
-	return cmp.Or(cmp.Compare(r.first, other.first), cmp.Compare(r.second, other.second), strings.Compare(other.name, r.name)) > 0
-}
-
-// ranked is a slot with its rank.
-type ranked struct {
-	rank
-	status Status
-}
-
-// ranking is a heap, with the slot of the lowest rank on top.
-type ranking []ranked
-
-func (r ranking) Len() int           { return len(r) }
-func (r ranking) Less(i, j int) bool { return r[j].above(r[i].rank) }
-func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(s any)        { *r = append(*r, s.(ranked)) }
-
-func (r *ranking) Pop() any {
-	last := len(*r) - 1
-	s := (*r)[last]
-	*r = (*r)[:last]
-	return s
 }
 
 // Why names what a slot waits for, in the words of those who set it; "" for nothing.

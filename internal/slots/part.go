@@ -29,6 +29,9 @@ func (t *Table) Part(from uint64, n int, visit func(s *Slot)) (next uint64) {
 	return end
 }
 
+// Get returns the slot of that name, nil if the table holds none.
+func (t *Table) Get(name string) *Slot { return t.slots.get(name) }
+
 // State returns the state of a slot that the table holds.
 func (t *Table) State(s *Slot) State { return t.state(s) }
 
