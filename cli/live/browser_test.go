@@ -221,7 +221,19 @@ func TestBrowser(t *testing.T) {
 	do(chromedp.EmulateViewport(1000, 900), chromedp.Navigate(base+"hosts"), chromedp.WaitVisible(chromedp.CSS("form")),
 		chromedp.SetValue(chromedp.CSS("input[name=host]"), "127.0.0.1"), chromedp.SendKeys(chromedp.CSS("input[name=value]"), "300ms\r"),
 		chromedp.WaitVisible(chromedp.CSS("th .tag")))
-	do(chromedp.Navigate(base), chromedp.WaitVisible(chromedp.CSS("#control button")))
+	do(chromedp.EmulateViewport(360, 900), chromedp.Navigate(base+"settings"), chromedp.WaitVisible(chromedp.CSS("#changed button")))
+	if rows := texts("#changed tbody tr"); len(rows) != 1 || !strings.HasPrefix(rows[0], "127.0.0.1\t300ms\t") {
+		t.Errorf("changed hosts: %q", rows)
+	}
+	if wide := evaluate[int](t, ctx, `document.documentElement.scrollWidth`); wide > 360 {
+		t.Errorf("/settings with a changed host: %d pixels wide", wide)
+	}
+	if checker != "" {
+		if got := violations(t, ctx, checker); got != "" {
+			t.Errorf("/settings with a changed host: %s", got)
+		}
+	}
+	do(chromedp.EmulateViewport(1000, 900), chromedp.Navigate(base), chromedp.WaitVisible(chromedp.CSS("#control button")))
 	press("Resume")
 	resumed := log.count()
 	until("six pages more", func() bool { return log.count() >= resumed+6 })
