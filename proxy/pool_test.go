@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -31,11 +30,13 @@ type site struct {
 	pages  map[string]int // answers with status 200, by path
 	asked  map[string]int // requests, by address
 	banned map[string]bool
+
+	refused chan struct{} // one for each request of a banned address
 }
 
 // newSite starts a site with so many pages, all of which the first one links to.
 func newSite(t *testing.T, pages int) *site {
-	s := &site{pages: make(map[string]int), asked: make(map[string]int), banned: make(map[string]bool)}
+	s := &site{pages: make(map[string]int), asked: make(map[string]int), banned: make(map[string]bool), refused: make(chan struct{}, 1000)}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, _, _ := net.SplitHostPort(r.RemoteAddr)
 		s.mu.Lock()
@@ -43,6 +44,7 @@ func newSite(t *testing.T, pages int) *site {
 		s.asked[from]++
 		switch {
 		case s.banned[from]:
+			s.refused <- struct{}{}
 			w.WriteHeader(http.StatusForbidden)
 		case r.URL.Path == "/robots.txt":
 			io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
@@ -236,7 +238,8 @@ func TestAllBanned(t *testing.T) {
 		pool := proxy.NewPool(proxy.List(one.URL, other.URL), proxy.Options{Robots: none})
 		blocks := middleware.NewBlocks(middleware.BlockRules{Status: []int{403}, Robots: none})
 		engine, done := start(t, pool, s.URL, tegenaria.EngineWithMiddlewares(blocks), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 2}))
-		await(t, "blocked answers", func() bool { return engine.Stats().Blocked >= 2 })
+		<-s.refused // both proxies have been
+		<-s.refused
 		if !none {
 			stop(t, engine, done)
 		} else if err := <-done; err != nil {
@@ -260,15 +263,6 @@ func start(t *testing.T, pool *proxy.Pool, url string, opts ...tegenaria.EngineO
 	done = make(chan error, 1)
 	go func() { done <- e.Run(t.Context(), "site") }()
 	return e, done
-}
-
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for tooLate := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(tooLate) {
-			t.Fatalf("no %s", what)
-		}
-	}
 }
 
 func stop(t *testing.T, e *tegenaria.SpiderEngine, done chan error) {
