@@ -88,16 +88,17 @@ type server struct {
 	from    string
 	asked   atomic.Int64
 	forward *http.Transport
+	behave  func(w http.ResponseWriter, r *http.Request) bool // nil: as it should; it may answer a request, and then returns true
 }
 
-// newServer starts a proxy. behave, unless nil, may answer a request, and then returns true.
+// newServer starts a proxy.
 func newServer(t *testing.T, number int, behave func(w http.ResponseWriter, r *http.Request) bool) *server {
-	s := &server{from: fmt.Sprint("127.0.0.", number)}
+	s := &server{from: fmt.Sprint("127.0.0.", number), behave: behave}
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(s.from)}}
 	s.forward = &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.asked.Add(1)
-		if behave != nil && behave(w, r) {
+		if s.behave != nil && s.behave(w, r) {
 			return
 		}
 		if r.Method == http.MethodConnect {
@@ -273,5 +274,33 @@ func stop(t *testing.T, e *tegenaria.SpiderEngine, done chan error) {
 	var stopped *tegenaria.StoppedError
 	if err := <-done; !errors.As(err, &stopped) {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// A site with https is reached through tunnels. A proxy that refuses to make one is not used for that site, and a connection that breaks
+// off within a tunnel costs the page an attempt: it may be the site's fault.
+func TestTunnels(t *testing.T) {
+	const pages = 60
+	s := newSite(t, pages)
+	secure := httptest.NewTLSServer(s.Config.Handler)
+	t.Cleanup(secure.Close)
+	refuses := newServer(t, 12, answer(http.StatusForbidden, "not there"))
+	breaks := newServer(t, 13, nil)
+	breaks.behave = func(w http.ResponseWriter, r *http.Request) bool {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
+			conn.Close()
+		}
+		return true
+	}
+	pool := proxy.NewPool(proxy.List(newServer(t, 11, nil).URL, refuses.URL, breaks.URL), proxy.Options{Choose: proxy.InTurn})
+	e, err := crawl(t, pool, secure.URL, tegenaria.EngineWithTLSConfig(secure.Client().Transport.(*http.Transport).TLSClientConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.check(t, pages)
+	if st := e.Stats(); st.Outcomes[tegenaria.Fetched] != pages+1 || refuses.asked.Load() > 6 || breaks.asked.Load() > 10 {
+		t.Errorf("%v; %d and %d requests through bad proxies", st.Outcomes, refuses.asked.Load(), breaks.asked.Load())
 	}
 }
