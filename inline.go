@@ -74,7 +74,10 @@ func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Reque
 				return resp, j.failure(StageDownload, err)
 			}
 		case *notNowError:
-			if err := again.wait(caller); err != nil {
+			goesOn := p.watch.PauseCallers(&j.call)
+			err := again.wait(caller)
+			goesOn()
+			if err != nil {
 				return resp, j.failure(StageDownload, err)
 			}
 		case *redirectError:
