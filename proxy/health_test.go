@@ -223,6 +223,61 @@ func TestReload(t *testing.T) {
 	})
 }
 
+// What a cache has answered says nothing of the proxy; a site that takes too long is no failure of the proxy.
+func TestNoVerdict(t *testing.T) {
+	pool := proxy.NewPool(proxy.List(p1), proxy.Options{})
+	if err := pool.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx := enginetest.Send("http://a.test/")
+	ask := func() error {
+		ctx.Request.Proxy = nil
+		return pool.ProcessRequest(ctx)
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	late := &tegenaria.TimeoutError{URL: ctx.Request.Url, Phase: tegenaria.PhaseFirstByte, Limit: time.Minute}
+	if err := pool.ProcessError(ctx, late, nil); err != error(late) {
+		t.Errorf("a late site: %v", err)
+	}
+	for range 3 {
+		if err := pool.ProcessError(ctx, &tegenaria.ProxyError{Proxy: p1, Err: errors.New("refused")}, nil); err == nil {
+			t.Error("a dead proxy is no failure")
+		}
+	}
+	stored := tegenaria.NewResponse(ctx.Request, 200, nil, []byte("x"))
+	stored.SetCached(tegenaria.CacheStatus{State: tegenaria.CacheHit}, nil)
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: stored}
+	if err := pool.ProcessResponse(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if err := ask(); err == nil {
+		t.Error("a page of a cache has brought a dead proxy back")
+	}
+}
+
+// A list that is a new one each time takes no more memory with each, and the counts of the proxies that are gone stay.
+func TestManyLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 3000
+		u := newUsed()
+		reads := 0
+		pool := proxy.NewPool(proxy.Func(func(context.Context) ([]string, error) {
+			reads++
+			return []string{fmt.Sprintf("http://p%d.test:80", reads)}, nil
+		}), proxy.Options{Reload: time.Second})
+		stats := enginetest.MustRun(t, u.engine(pages, pool))
+		sum := int64(0)
+		for _, p := range stats.Proxies {
+			sum += p.Requests
+		}
+		if n := len(stats.Proxies); n > 1002 || reads < pages-1 || sum != pages {
+			t.Errorf("%d lists, %d proxies with %d requests in all", reads, n, sum)
+		}
+	})
+}
+
 func TestLists(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "proxies.txt")
 	for _, tt := range []struct{ text, want string }{

@@ -132,6 +132,7 @@ type entry struct {
 	url  string
 	name string // without the password
 	health
+	listed  bool
 	latency float64 // mean time to the first byte in seconds, in which the newest answer counts an eighth; 0: none came
 	stats   tegenaria.ProxyStats
 }

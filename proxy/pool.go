@@ -54,6 +54,7 @@ const (
 	robotsTries     = 3       // that a blocked robots.txt gets through other proxies
 	freeTries       = 10      // that a request gets for failures of proxies, at no cost to its attempts
 	mostPairs       = 1 << 16 // hosts with proxies that are remembered to fail there
+	mostUnlisted    = 1000    // proxies that are not listed any more whose counts are kept each by itself
 	mostTries       = 1 << 16 // requests whose free tries are counted
 )
 
@@ -69,14 +70,16 @@ type Pool struct {
 
 	mu    sync.Mutex // guards the fields below
 	list  []*entry
-	known map[string]*entry // all that were ever listed, by URL
-	turn  int
-	early time.Time // when a proxy's rest may be over; zero: none rests
-	last  string    // how one of them has failed
-	pairs map[pair]*health
-	tries map[uint64]uint8           // free ones, by request
-	waits map[string]*tegenaria.Gate // by host; "" for all
-	seed  maphash.Seed
+	known map[string]*entry // those that are listed, or were and have been used, by URL
+	// the counts of further ones that were listed
+	unlisted tegenaria.ProxyStats
+	turn     int
+	early    time.Time // when a proxy's rest may be over; zero: none rests
+	last     string    // how one of them has failed
+	pairs    map[pair]*health
+	tries    map[uint64]uint8           // free ones, by request
+	waits    map[string]*tegenaria.Gate // by host; "" for all
+	seed     maphash.Seed
 }
 
 // pair is a host and a proxy: a site may ban one proxy, and others know nothing of it.
@@ -158,14 +161,31 @@ func (p *Pool) load(ctx context.Context) error {
 		p.mu.Unlock()
 		return err
 	}
-	p.list, p.turn = list, 0
-	for _, e := range list {
-		p.known[e.url] = e
-	}
+	p.replace(list)
 	open := p.openAll()
 	p.mu.Unlock()
 	open()
 	return nil
+}
+
+// replace puts a list in the place of the one before. Of proxies that are not listed any more the counts are kept.
+func (p *Pool) replace(list []*entry) {
+	for _, e := range p.list {
+		e.listed = false
+	}
+	p.list, p.turn = list, 0
+	for _, e := range list {
+		e.listed = true
+		p.known[e.url] = e
+	}
+	for url, e := range p.known {
+		if s := e.stats; !e.listed && (s.Requests == 0 || len(p.known) > len(list)+mostUnlisted) {
+			delete(p.known, url)
+			p.unlisted.Requests, p.unlisted.Responses = p.unlisted.Requests+s.Requests, p.unlisted.Responses+s.Responses
+			p.unlisted.Errors, p.unlisted.Blocked = p.unlisted.Errors+s.Errors, p.unlisted.Blocked+s.Blocked
+			p.unlisted.Bytes += s.Bytes
+		}
+	}
 }
 
 // Len returns how many proxies are listed.
@@ -197,7 +217,7 @@ func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Proxy != nil {
-		if e := p.known[r.Proxy.ProxyUrl]; e != nil && p.lists(e) && p.usable(e, host, now) {
+		if e := p.known[r.Proxy.ProxyUrl]; e != nil && e.listed && p.usable(e, host, now) {
 			p.use(e, host, now)
 			return nil
 		}
@@ -255,7 +275,7 @@ func (p *Pool) wait(host string, now time.Time) *tegenaria.Gate {
 // ProcessResponse notes how the proxy does. One that wants other credentials is not used for a while.
 func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
-	if ctx.Request.Proxy == nil || resp == nil {
+	if ctx.Request.Proxy == nil || resp == nil || isStored(resp) {
 		return nil
 	}
 	switch {
@@ -293,6 +313,12 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	return nil
 }
 
+// isStored reports whether a cache has answered, and nothing went through the proxy.
+func isStored(resp *tegenaria.Response) bool {
+	state := resp.Cached().State
+	return state == tegenaria.CacheHit || state == tegenaria.CacheStale
+}
+
 // took counts a latency, in seconds.
 func (e *entry) took(seconds float64) {
 	if e.latency == 0 {
@@ -327,7 +353,7 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 		return p.failed(ctx, timeout, true, err)
 	case !late && !isNetwork(err):
 		return err
-	case strings.HasPrefix(r.Url, "http:") && !strings.HasPrefix(r.Proxy.ProxyUrl, "socks"):
+	case !late && strings.HasPrefix(r.Url, "http:") && !strings.HasPrefix(r.Proxy.ProxyUrl, "socks"):
 		return p.failed(ctx, err, true, err) // the connection is one to the proxy
 	}
 	p.mu.Lock()
@@ -443,16 +469,6 @@ func (p *Pool) keyOf(r *tegenaria.Request) uint64 {
 	return h.Sum64()
 }
 
-// lists reports whether a proxy is in the present list.
-func (p *Pool) lists(e *entry) bool {
-	for _, one := range p.list {
-		if one == e {
-			return true
-		}
-	}
-	return false
-}
-
 // usable reports whether a request of a host may use a proxy now.
 func (p *Pool) usable(e *entry, host string, now time.Time) bool {
 	if e.resting() && e.at().After(now) {
@@ -546,6 +562,11 @@ func (p *Pool) ProxyStats() []tegenaria.ProxyStats {
 			s.Name, s.Latency = e.name, time.Duration(e.latency*float64(time.Second))
 			list = append(list, s)
 		}
+	}
+	if p.unlisted.Requests > 0 {
+		s := p.unlisted
+		s.Name = "proxies that are not listed any more"
+		list = append(list, s)
 	}
 	return list
 }
