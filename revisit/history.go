@@ -43,7 +43,8 @@ type Options struct {
 	// parser or a pipeline was changed, run once without it, or with other Arguments.
 	//
 	// Never skipped are pages whose parser has used Fetch, lost an item or given two with one key, or has sent a request that cannot be stored, such
-	// as one with a parser that has no name. What it sends is stored with each page: about 50 bytes for a link before compression.
+	// as one with a parser that has no name. What it sends is stored with each page: about 165 bytes on disk for ten
+	// links whose URLs are alike. A page of 20 KB is compared in less than 0.1 ms of processor time.
 	SkipUnchanged bool
 	// Text is what makes a page whose body has changed count as the same: see ChangeSameText of [tegenaria.PageChange]. "": nothing.
 	Text Text
