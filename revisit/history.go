@@ -79,7 +79,7 @@ type Run struct {
 	Unchanged int64 `json:"unchanged"` // items
 	Removed   int64 `json:"removed"`   // items
 	Withheld  int64 `json:"withheld"`  // items that would have been removed, if they were not more than Options.MaxRemoved
-	Keyless   int64 `json:"keyless"`   // items without a key on pages that give several: the whole item is the key, so it never changes
+	Keyless   int64 `json:"keyless"`   // items without a key on pages that give several: the whole item is the key, so it never changes; of a skipped page, equal ones count once
 
 	// Clashes are items with a key that another one of the run has, and other contents: the first one counts.
 	Clashes  int64   `json:"clashes"`

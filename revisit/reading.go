@@ -294,9 +294,13 @@ func (b *batch) skipped(s *tegenaria.Settlement, next *page) error {
 	next.read = b.run.Number
 	for i, id := range next.items {
 		known, is, err := b.known(id)
-		switch {
-		case err != nil || !is:
+		if err != nil || !is {
 			return err
+		}
+		if b.changes.history.options.Key == nil && known.key == string(known.text) { // the whole item is its key
+			b.run.Keyless++
+		}
+		switch {
 		case known.seen != b.run.Number:
 			known.seen, known.url = b.run.Number, s.URL
 			b.run.Unchanged++

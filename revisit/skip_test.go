@@ -230,6 +230,20 @@ func TestSameText(t *testing.T) {
 	}
 }
 
+// Items without a key are counted where their page is skipped, and those with one are not.
+func TestSkippedKeyless(t *testing.T) {
+	for _, field := range []string{"", "name"} {
+		v := newVisits(t)
+		v.options = revisit.Options{SkipUnchanged: true, KeyField: field}
+		all := pages{"/": enginetest.Text(body([]string{"/a"}, thing{"x", 1}, thing{"y", 1})), "/a": enginetest.Text(body(nil, thing{"z", 1}))}
+		first, _ := v.day(all)
+		second, _ := v.day(all)
+		if keyless := first.Keyless; (keyless == 2) != (field == "") || second.Keyless != keyless || second.Skipped != 2 {
+			t.Errorf("the key is the field %q: on the first day %+v, on the second %+v", field, first, second)
+		}
+	}
+}
+
 // TestOutputBeside: a feed of all items would lack those of pages that are skipped.
 func TestOutputBeside(t *testing.T) {
 	for _, skips := range []bool{true, false} {
