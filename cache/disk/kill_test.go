@@ -48,6 +48,9 @@ func TestMain(m *testing.M) {
 		p, text = &shop{}, *shopping
 	}
 	if text == "" {
+		p, text = &adding{}, *addingFlag
+	}
+	if text == "" {
 		goleak.VerifyTestMain(m)
 		return
 	}

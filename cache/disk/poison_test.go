@@ -34,8 +34,8 @@ import (
 
 var (
 	poisoned = flag.String("poisoned", "", "crawl a poisoned site as this JSON says, and do nothing else")
-	kills    = flag.Int("kills", 10, "kills of TestKillsAtRandomMoments")
-	killSeed = flag.Uint64("killseed", 0, "seed of TestKillsAtRandomMoments; 0: 1, or another one each time with -deep")
+	kills    = flag.Int("kills", 10, "kills of TestKillsAtRandomMoments and TestKilledWhileAdding")
+	killSeed = flag.Uint64("killseed", 0, "seed of TestKillsAtRandomMoments and TestKilledWhileAdding; 0: 1, or another one each time with -deep")
 )
 
 // poison is a crawl of a site with one page, /x, that ends the process.
