@@ -218,6 +218,8 @@ func run(t *testing.T, url, program string, args ...string) string {
 	go func() { cmd.Wait(); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended })
 	port := url[strings.LastIndexByte(url, ':'):]
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
 	for range 1000 {
 		conn, err := net.Dial("tcp", "127.0.0.1"+port)
 		if err == nil {
@@ -227,7 +229,7 @@ func run(t *testing.T, url, program string, args ...string) string {
 		select {
 		case <-ended:
 			t.Fatalf("%s has ended: %s", program, &said)
-		case <-time.After(20 * time.Millisecond):
+		case <-again.C:
 		}
 	}
 	t.Fatalf("%s does not listen", program)
