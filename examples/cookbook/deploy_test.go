@@ -65,6 +65,13 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
+// The program of the Dockerfile does not run as root, nor with root's group.
+func TestDockerfileUser(t *testing.T) {
+	if text := block(t, "FROM scratch"); !regexp.MustCompile(`(?ms)^FROM scratch$.*^USER [1-9]\d*:[1-9]\d*$.*^ENTRYPOINT `).MatchString(text) {
+		t.Errorf("no USER with numbers other than 0 before the ENTRYPOINT:\n%s", text)
+	}
+}
+
 // The line for cron reports a crawl that failed. It says nothing after a good one, and while another one is running.
 func TestCron(t *testing.T) {
 	for _, tool := range []string{"flock", "timeout"} {
