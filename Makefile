@@ -1,6 +1,6 @@
 # The steps of .ci/run and .ci/deep as targets; these scripts are where they are written down.
 
-.PHONY: all test race servers conformance fuzz lint bench gate deep
+.PHONY: all test race servers conformance fuzz lint bench site gate deep
 
 all: lint test
 
@@ -20,6 +20,10 @@ lint:
 # Compare two runs with benchstat: make bench >old.txt
 bench:
 	@for module in . e2e examples/linksrus; do go -C $$module test -run '^$$' -bench . -benchmem -count 6 ./... || exit 1; done
+
+# The documents as a site, in the folder site. It takes the Debian packages mkdocs and mkdocs-material.
+site:
+	mkdocs build --strict --quiet --site-dir site
 
 # Before a change lands.
 gate:

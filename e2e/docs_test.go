@@ -162,6 +162,36 @@ func TestLinksOfDocs(t *testing.T) {
 	}
 }
 
+// TestSiteOfDocs fails if the menu of the site leaves a document out, or has one twice or one that is not there.
+func TestSiteOfDocs(t *testing.T) {
+	listed := make(map[string]int)
+	for _, entry := range regexp.MustCompile(`(?m)^ +- (?:.+: )?(\S+\.md)$`).FindAllStringSubmatch(readFile(t, "../mkdocs.yml"), -1) {
+		listed[entry[1]]++
+	}
+	documents := []string{"CHANGELOG.md", "CONTRIBUTING.md"} // which docs/.site/hooks.py adds
+	for document := range texts(t, "../docs/*.md", "../docs/*/*.md") {
+		name, err := filepath.Rel("../docs", document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name = filepath.ToSlash(name); name != "design/0000-template.md" {
+			documents = append(documents, name)
+		}
+	}
+	if len(documents) < 60 {
+		t.Fatalf("only %d documents", len(documents))
+	}
+	for _, name := range documents {
+		if listed[name] != 1 {
+			t.Errorf("mkdocs.yml has %s %d times in its menu, not once", name, listed[name])
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("mkdocs.yml has %s in its menu, which is not there", name)
+	}
+}
+
 var (
 	fenced = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 	titles = regexp.MustCompile(`(?m)^#+ (.+)$`)
