@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -42,6 +43,8 @@ type acceptor struct {
 	refusals refusalKeeper
 	linked   bool // pages note the keys of what they send
 	resends  bool // pages note what they send, so that it can be sent again
+
+	keepers gatekeepers // none if no request waits apart
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were called for it
 }
@@ -267,7 +270,7 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 			if a.refusals.isOn() {
 				a.refusals.cache.RecordRefusal(Settled{Record: *rec, Outcome: Filtered, Reason: queueShare, At: time.Now()})
 			}
-			a.report.refusedBy(rec.Slot, a.scope.limits.QueueBytes)
+			a.report.refusedBy(slots.Name(rec.Slot), a.scope.limits.QueueBytes)
 		}
 	}
 	s.runs = stored.Runs

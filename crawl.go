@@ -246,9 +246,18 @@ func (c *crawl) wireMachines() (err error) {
 	c.gates = &gates{
 		politeness: &cfg.Politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights,
 		client: c.downloads.http, capacities: c.downloads.downloaders.capacities, done: done,
+		keepers: all[Gatekeeper](c.middlewares), listeners: all[ReleaseListener](c.middlewares), together: c.shared != nil,
 	}
 	c.robots = newRobots(&cfg.Politeness, c.gates)
 	return err
+}
+
+// keepersApart returns the middlewares that may have requests wait apart.
+func (c *crawl) keepersApart() gatekeepers {
+	if c.gates.together {
+		return nil
+	}
+	return c.gates.keepers
 }
 
 // pageWorkers is how many workers crawl pages at most, if so many downloads run at once.
@@ -360,7 +369,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop, work: &c.work, stores: !memory,
 		dupes: dupes, hosts: identity.NewHostNames(),
 		scope:  scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
-		linked: c.listeners.wantLinks(), resends: len(c.skips) > 0,
+		linked: c.listeners.wantLinks(), resends: len(c.skips) > 0, keepers: c.keepersApart(),
 		onError: onError{
 			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
 			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },
@@ -387,7 +396,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		stop: stop, acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs,
 		robots: c.robots, shared: c.shared, writers: newWriters(),
 		callbacks: c.callbacks, timed: c.callbacks.ofMiddlewares(c.middlewares),
-		timedInternal: c.callbacks.ofMiddlewares(c.internalMWs),
+		timedInternal: c.callbacks.ofMiddlewares(c.internalMWs), internalListeners: all[ReleaseListener](c.internalMWs),
 	}
 	c.pages = &pages{
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report,

@@ -34,6 +34,7 @@ type fetcher struct {
 
 	middlewares          Middlewares
 	internalMWs          Middlewares // those that see the engine's own requests
+	internalListeners    []ReleaseListener
 	callbacks            *callbacks
 	timed, timedInternal middlewareTimes // of both
 	writers              *loan.Writers   // of the requests' ResponseWriters
@@ -194,7 +195,7 @@ func (f *fetcher) heed(x *exchange, came frontier.Answer) {
 			f.report.blocked()
 		}
 	case came.After > 0:
-		after := f.frontier.Heed(j.rec.Slot, came.After)
+		after := f.frontier.Heed(j.slot(), came.After)
 		f.robots.Postpone(j, time.Now().Add(after)) // for those of other slots
 		f.report.blocked()
 	}
@@ -232,6 +233,9 @@ func (f *fetcher) processRequest(x *exchange) error {
 	}
 	if len(mws) == 0 {
 		return nil
+	}
+	if x.file == nil {
+		f.begun(j)
 	}
 	return j.run(f.watch, StageRequest, func() error {
 		asked, timed := x.ctx.Request, x.timed(f).request
@@ -336,7 +340,7 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.mu.Lock()
 	j.status = int32(resp.Status)
 	j.mu.Unlock()
-	f.report.hosts.Add(j.rec.Slot)
+	f.report.hosts.Add(j.slot())
 	// errors.As would allocate for each page
 	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut {
 		f.report.counters.DamagedPage(resp.URL)

@@ -1,14 +1,19 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/errtext"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
 // Gate holds back the requests that a middleware cannot let through for now, by answering them with [NotNow]: while it is closed
@@ -16,11 +21,12 @@ import (
 // opens it when they may come again.
 //
 // A request that is held back closes its slot: nothing of that slot is taken until the gate opens. So a million of them cost nothing
-// while they wait.
+// while they wait. If it waits apart from the slot's other requests, see [Gatekeeper], those go on.
 //
 // A Gate is open when it is made. Its methods may be called concurrently, and by the middleware's methods.
 type Gate struct {
-	name string
+	name  string
+	limit int // of requests inside; 0: none
 
 	mu      sync.Mutex
 	closed  bool
@@ -33,7 +39,16 @@ type Gate struct {
 
 // NewGate makes an open Gate. The log and [SlotStatus] show the name where requests wait: say what they wait for, as
 // "proxies" or "the login of alice". Two gates of a crawl with one name count as one.
-func NewGate(name string) *Gate { return &Gate{name: name, runs: make(map[*gates]struct{})} }
+func NewGate(name string) *Gate {
+	return &Gate{name: strings.ReplaceAll(name, "\x00", ""), runs: make(map[*gates]struct{})}
+}
+
+// NewGateOf is NewGate for a gate that at most limit requests are inside of at once, at least one: those that a [Gatekeeper] has pass it.
+func NewGateOf(name string, limit int) *Gate {
+	g := NewGate(name)
+	g.limit = max(limit, 1)
+	return g
+}
 
 // Name returns the name that the gate was made with.
 func (g *Gate) Name() string { return g.name }
@@ -140,6 +155,89 @@ func (g *Gate) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// Gatekeeper is an optional interface of middlewares: it says which gate a request has to pass before it is downloaded. The engine counts
+// those that are inside, from before ProcessRequest until the response has passed the ProcessResponse of all middlewares, or the attempt
+// has ended otherwise. While a request waits for a response of Fetch, or has to wait in line once more because its slot has a pause now,
+// it is outside. What finds the gate full waits in its queue, and no middleware is asked.
+type Gatekeeper interface {
+	// GateOf returns the gate that a request has to pass, nil for none. With apart its requests wait in a queue of their own in each slot:
+	// while the gate is closed or full the other requests of the slot go on. Otherwise the whole slot waits, which is right for a
+	// gate that nearly all requests have to pass. It is asked when the request is accepted, and when it is to begin; in a job of several
+	// programs ([SharedCache]) no request waits apart. It must not block, and is called concurrently. The first Gatekeeper
+	// that returns a gate decides.
+	GateOf(r *Request) (gate *Gate, apart bool)
+}
+
+// ReleaseListener is an optional interface of middlewares that keep something for a request from ProcessRequest on, as an identity that one
+// request uses at a time. Released is called once for each attempt at which any ProcessRequest was called, with the same Context,
+// when its answer has passed all middlewares or it has ended otherwise: it has failed, was put off, given up or left undone. Its
+// parser runs after that. It must not look at what the Context holds, which may belong to code that was given up. It must
+// not block, and is called concurrently. With [InternalMiddleware] that holds for requests for robots.txt too, unless a downloader of the
+// user never returns.
+type ReleaseListener interface {
+	Released(ctx *Context)
+}
+
+// gatekeepers are the middlewares that say which gate a request has to pass.
+type gatekeepers []Gatekeeper
+
+func (k gatekeepers) of(r *Request) (gate *Gate, apart bool) {
+	for _, one := range k {
+		_ = guard.Protect(func() error { gate, apart = one.GateOf(r); return nil })
+		if gate != nil {
+			return gate, apart
+		}
+	}
+	return nil, false
+}
+
+// queueOf returns the queue that a request of a slot waits in.
+func (k gatekeepers) queueOf(slot string, r *Request) string {
+	if gate, apart := k.of(r); apart && gate != nil {
+		return slots.Lane(slot, gate.name)
+	}
+	return slot
+}
+
+// ownGate returns the gate that a job's request has to pass.
+func (g *gates) ownGate(j *job) (frontier.Gate, bool) {
+	gate, apart := g.keepers.of(j.ctx.Request)
+	if gate == nil {
+		return frontier.Gate{}, false
+	}
+	apart = apart && !g.together
+	return frontier.Gate{Gate: slots.Gate{Name: gate.name, Limit: cmp.Or(gate.limit, math.MaxInt), Stays: !apart, Apart: apart, Kept: true}, Own: true}, true
+}
+
+// begun notes that middlewares process a job's request.
+func (g *gates) begun(j *job) {
+	if len(g.listeners) > 0 {
+		j.mu.Lock()
+		j.begun = true
+		j.mu.Unlock()
+	}
+}
+
+// ended tells the middlewares that the attempt is over which begun has noted.
+func (g *gates) ended(j *job) {
+	if len(g.listeners) == 0 {
+		return
+	}
+	j.mu.Lock()
+	was := j.begun
+	j.begun = false
+	j.mu.Unlock()
+	if was {
+		g.released(g.listeners, j.ctx)
+	}
+}
+
+func (g *gates) released(listeners []ReleaseListener, ctx *Context) {
+	for _, l := range listeners {
+		_ = guard.Protect(func() error { l.Released(ctx); return nil })
 	}
 }
 

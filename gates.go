@@ -22,6 +22,9 @@ type gates struct {
 	capacities map[string]int  // of downloaders, by name
 	done       func(j *job)    // of the settler, which is made later
 	held       heldGates
+	keepers    gatekeepers
+	together   bool              // requests of a slot wait in one queue, whatever their gates: other programs have slots of the job
+	listeners  []ReleaseListener // middlewares
 }
 
 // egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy
@@ -48,24 +51,33 @@ func (g *gates) egressOf(j *job) slots.Gate {
 // enter lets a job pass its gates. It returns false if one is closed; then the job keeps its slot and worker, and has to
 // wait in line again.
 func (g *gates) enter(j *job) bool {
-	if g.capacityOf(j) == 0 {
+	limit := g.capacityOf(j)
+	if limit == 0 {
 		return g.enterEgress(j)
 	}
-	if !g.frontier.HasSlot(j) {
-		return true
-	}
-	name := j.ctx.Request.extras().Downloader
-	all := []frontier.Gate{{Gate: slots.Gate{Name: capacityGate(name), Limit: g.capacityOf(j)}, Own: true}}
-	if g.hasEgress() {
-		all = append(all, frontier.Gate{Gate: g.egressOf(j)})
-	}
-	return g.frontier.Enter(j, all...)
+	return g.enterAll(j, frontier.Gate{Gate: slots.Gate{Name: capacityGate(j.ctx.Request.extras().Downloader), Limit: limit}, Own: true})
 }
 
 // enterEgress is enter without the gate of the job's downloader, which the engine's own request for a robots.txt does
 // not use.
 func (g *gates) enterEgress(j *job) bool {
-	return !g.hasEgress() || !g.frontier.HasSlot(j) || g.frontier.Enter(j, frontier.Gate{Gate: g.egressOf(j)})
+	return !g.hasEgress() && len(g.keepers) == 0 || g.enterAll(j)
+}
+
+// enterAll lets a job pass the gates that are given, that of its address or proxy, and that of a [Gatekeeper].
+func (g *gates) enterAll(j *job, all ...frontier.Gate) bool {
+	if !g.frontier.HasSlot(j) {
+		return true
+	}
+	if g.hasEgress() {
+		all = append(all, frontier.Gate{Gate: g.egressOf(j)})
+	}
+	if own, ok := g.ownGate(j); ok {
+		if all = append(all, own); !own.Apart {
+			j.hold.Slot = slots.Lane(j.slot(), own.Name)
+		}
+	}
+	return g.frontier.Enter(j, all...)
 }
 
 func (g *gates) hasEgress() bool { return g.politeness.PerIP > 0 || g.politeness.PerProxy > 0 }
@@ -139,14 +151,14 @@ func (g *gates) requeue(j *job) {
 func (g *gates) park(j *job) {
 	j.parts.Add()
 	g.flights.pause(j)
-	g.frontier.Park(j.rec.Slot)
+	g.frontier.Park(j.slot())
 	g.release(j)
 }
 
 // inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot
 // get the memory that they wait for, and the clocks of the code that waits for the job stop.
 func (g *gates) inLine(j *job) (over func()) {
-	served := g.bodies.Want(j.rec.Slot)
+	served := g.bodies.Want(&j.hold)
 	goesOn := g.watch.PauseCallers(&j.call)
 	return func() {
 		goesOn()

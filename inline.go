@@ -133,6 +133,8 @@ func (p *pages) inlineJob(
 // has to make another one: then it may be a [*notNowError], too.
 func (p *pages) inlineOnce(j *job) error {
 	defer j.call.Life.Cancel(nil)
+	defer p.fetcher.release(j)
+	defer p.fetcher.ended(j)
 	err := p.inlineExchange(j)
 	if err == nil && isRedirect(j.ctx.Request, j.ctx.Response()) {
 		target, _, failed := p.fetcher.redirectTarget(j)
@@ -236,7 +238,6 @@ func (p *pages) inlineFailure(j *job, failed error) (herr *HandleError, err erro
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker for inline requests and makes the exchange.
 func (p *pages) inlineExchange(j *job) error {
-	defer p.fetcher.release(j)
 	done, err := p.fetcher.turn(j)
 	if err != nil {
 		return j.failure(StageDownload, err)
@@ -251,7 +252,7 @@ func (f *fetcher) turn(j *job) (done func(), err error) {
 		return func() {}, nil
 	}
 	defer f.inLine(j)()
-	return f.shared.LeaseHost(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
+	return f.shared.LeaseHost(j.ctx, j.slot(), j.ctx.Request.timeoutOrDefault())
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
@@ -266,6 +267,7 @@ func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
 func (p *pages) dropInline(j *job) {
+	p.fetcher.ended(j)
 	p.endInline(j, p.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned", true)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/loan"
+	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
 // job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when
@@ -58,6 +59,7 @@ type job struct {
 	outcome Outcome          // of its request; 0: undecided, it goes back to the cache
 	sealed  bool             // it stays undecided: something of it was lost because the crawl ends
 	givenUp bool             // code of it was: its record alone may be looked at
+	begun   bool             // middlewares process its request, see gates.begun
 	status  int32            // of its response
 	reason  string           // of the outcome
 	notes   *settlementNotes // nil: none
@@ -68,10 +70,13 @@ type job struct {
 // init makes it the job of a record. Its request is decoded when it is fetched.
 func (j *job) init(rec Record, owner guard.Owner) {
 	j.rec, j.hold.Slot = rec, rec.Slot
-	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
+	j.claim.Queue, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, int32(rec.Crashes)
 	j.call.Owner = owner
 	j.parts.Add()
 }
+
+// slot returns the name of its slot. Record.Slot is that of its queue: of the slot, or of a lane of it.
+func (j *job) slot() string { return slots.Name(j.rec.Slot) }
 
 // begin gives the job its Context: ctx as decoded, with a context of its own that ends with the crawl's
 // work, and with the user's if there is one.

@@ -57,6 +57,7 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 	if err = p.fetch(v); err == errInLine {
 		return nil, stage.ErrDrop
 	}
+	p.fetcher.ended(j)
 	p.fetcher.release(j)
 	if err == nil {
 		_ = j.run(p.watch, StageParse, func() error { p.runParser(j); return nil })

@@ -91,6 +91,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	if a.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
+	rec.Slot = a.keepers.queueOf(rec.Slot, r)
 	if from.inline {
 		if rec.Data = wire.AppendPlain(nil, []byte(r.Url)); r.ResponseWriter != nil {
 			rec.Live = &liveParts{writer: r.ResponseWriter}

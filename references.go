@@ -113,7 +113,7 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	}
 	host := urlx.WithoutDot(urlx.PlainHost(url))
 	depth := j.rec.Depth + 1
-	slot, reason := j.rec.Slot, ""
+	slot, reason := j.slot(), ""
 	switch {
 	case host == nil:
 		reason = "scheme"
@@ -184,6 +184,6 @@ func (a *acceptor) refuseRef(ref, reason string) {
 // names them.
 func (a *acceptor) checkPlain() bool {
 	e := &a.cfg.events
-	return len(a.scope.filters) == 0 && a.dupes != nil && a.cfg.UniqueReq && a.cfg.Politeness.SlotBy == nil &&
+	return len(a.scope.filters) == 0 && len(a.keepers) == 0 && a.dupes != nil && a.cfg.UniqueReq && a.cfg.Politeness.SlotBy == nil &&
 		e.RequestAccepted == nil && e.RequestSettled == nil && !a.report.log.HasDebug()
 }

@@ -34,7 +34,7 @@ func (rp *reporter) endOf(j *job, r *Request, outcome Outcome, reason string, st
 		return nil
 	}
 	end := &RequestEnd{
-		Request: r, Key: j.rec.Key, Parent: j.rec.Parent, Slot: j.rec.Slot, Inline: j.isInline(),
+		Request: r, Key: j.rec.Key, Parent: j.rec.Parent, Slot: j.slot(), Inline: j.isInline(),
 		Seq: j.rec.Seq, ParentSeq: j.rec.ParentSeq,
 		Outcome: outcome, Reason: reason, Status: status, Attempt: j.rec.Attempt,
 	}

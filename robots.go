@@ -64,7 +64,7 @@ func (f *fetcher) obeyRobots(j *job) error {
 func placeOf(j *job) robotsgate.Place {
 	r := j.ctx.Request
 	path := urlx.Path(urlx.MergeParams(r.Url, r.Params))
-	return robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: path, Slot: j.rec.Slot}
+	return robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: path, Slot: j.slot()}
 }
 
 // awaitRobots has a job wait for another one that asks for the file: the gate has kept a job of the queue.
@@ -96,7 +96,7 @@ func (f *fetcher) later(j *job, at time.Time) error {
 		return errNotYet
 	}
 	if !at.IsZero() {
-		f.frontier.Block(j.rec.Slot, at)
+		f.frontier.Block(j.slot(), at)
 	}
 	j.parts.Add()
 	f.release(j)
@@ -147,7 +147,7 @@ func (f *fetcher) askRobots(j *job) error {
 		}
 	}
 	if end.Lost { // its requests end without being asked
-		f.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
+		f.frontier.NoteBlock(j.slot(), frontier.Robots, time.Now().Add(robotsgate.Refresh))
 	}
 	f.goOn(end.Released)
 	switch {
@@ -174,6 +174,7 @@ func (f *fetcher) send(j *job, file *fileRequest, url string, left time.Duration
 	r.Proxy, r.newExtras().Downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().Downloader
 	in := &internalContext{Context: j.ctx.Ctx, by: f.downloads.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
+	defer f.released(f.internalListeners, ctx)
 	err = f.exchange(exchange{job: j, ctx: ctx, file: file})
 	f.bodies.Release(&in.hold)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -125,6 +126,7 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.frontier.Overrule(j)
 	}
+	s.gates.ended(j) // unless it was: it may have waited in line
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: int(j.status)},
 		ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, again: j.again,
 		givenUp: j.givenUp, notes: j.notes, counts: j.counted()}
@@ -464,7 +466,7 @@ func (s *settler) counters(batch []Settled) map[string]int64 {
 func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
 	names := slices.Clone(others)
 	for i := range list {
-		names = append(names, list[i].Record.Slot)
+		names = append(names, slots.Name(list[i].Record.Slot))
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {

@@ -57,6 +57,7 @@ func (v *visit) asAccepted() *Request { return v.pages.acceptor.codec.requestOf(
 func (v *visit) Abandon(l guard.Loss) {
 	p, j := v.pages, &v.job
 	j.loan.End()
+	p.fetcher.ended(j)
 	p.fetcher.release(j)
 	p.fetcher.abortRobots(j) // its download of robots.txt may never end
 	p.permits.Release(&j.permit)
@@ -98,7 +99,7 @@ func (v *visit) fetch(caller *Context, r *Request) (*Response, error) {
 }
 
 func (v *visit) slotDelay(d time.Duration) {
-	v.pages.frontier.SetDelay(v.rec.Slot, d, v.started)
+	v.pages.frontier.SetDelay(v.slot(), d, v.started)
 }
 
 func (v *visit) turn() time.Time { return v.pages.frontier.Delayed(&v.job) }

@@ -13,6 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
@@ -210,7 +211,7 @@ func (c *crawl) restore(ctx context.Context, state State) error {
 func (c *crawl) resume(ctx context.Context, state State) error {
 	suspects := make(map[string]bool) // slots that have some
 	for i := range state.Suspects {
-		suspects[state.Suspects[i].Slot] = true
+		suspects[slots.Name(state.Suspects[i].Slot)] = true
 	}
 	c.flights.takeSuspects(state, c.newJob)
 	found := int64(0) // belongs to the loop until it has ended
@@ -220,7 +221,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 				return err
 			}
 			found += int64(slot.Pending)
-			c.frontier.Restore(frontier.Saved(slot), suspects[slot.Name])
+			c.frontier.Restore(frontier.Saved(slot), suspects[slots.Name(slot.Name)])
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -82,7 +83,7 @@ func timeOf(text string) (time.Time, error) {
 // matches reports whether a request, which has this URL, passes the filter.
 func (f *jobFilter) matches(info *disk.Info, url string) bool {
 	if len(f.hosts) > 0 && !slices.ContainsFunc(f.hosts, func(host string) bool {
-		return strings.EqualFold(host, info.Record.Slot) || strings.EqualFold(host, urlx.Hostname(url))
+		return strings.EqualFold(host, slots.Name(info.Record.Slot)) || strings.EqualFold(host, urlx.Hostname(url))
 	}) {
 		return false
 	}

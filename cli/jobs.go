@@ -11,6 +11,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -88,7 +89,7 @@ func jobLineOf(info disk.Info) (l jobLine, err error) {
 		return l, err
 	}
 	l = jobLine{
-		Number: info.Number, State: info.State, Method: r.Method, URL: urlx.Redact(r.Url), Slot: info.Record.Slot,
+		Number: info.Number, State: info.State, Method: r.Method, URL: urlx.Redact(r.Url), Slot: slots.Name(info.Record.Slot),
 		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Crashes: info.Record.Crashes,
 		Parent: info.Parent, Reason: info.Reason, Status: info.Status,
 	}

@@ -24,6 +24,7 @@ type Crawl struct {
 	p       *Plan
 	model   *harnessModel
 	engine  *tegenaria.SpiderEngine
+	gates   *harnessGates // nil: there is none
 	release chan struct{} // closed when everything that refuses to return may go
 	over    chan struct{} // closed when Run has returned
 	endNow  chan struct{} // closed at the touch that ends the crawl
@@ -178,8 +179,8 @@ func (c *Crawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 	if p.middle {
 		opts = append(opts, tegenaria.EngineWithMiddlewares(&harnessMiddleware{c}))
 	}
-	if gates := newHarnessGates(c); gates != nil {
-		opts = append(opts, tegenaria.EngineWithMiddlewares(gates))
+	if c.gates = newHarnessGates(c); c.gates != nil {
+		opts = append(opts, tegenaria.EngineWithMiddlewares(c.gates))
 	}
 	if p.commits {
 		opts = append(opts, tegenaria.EngineWithPipelines(harnessCommitter{c}))
@@ -208,6 +209,9 @@ func (c *Crawl) Run() []string {
 	c.log("Run returned %v", err)
 	close(c.over)
 	control.Wait()
+	if c.gates != nil {
+		c.gates.check()
+	}
 	c.frozen().check(err, ended)
 	close(c.release)
 	c.helpers.Wait()

@@ -2,20 +2,30 @@ package enginetest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 )
 
-// harnessGates is a middleware that puts requests off, those for robots.txt too, up to twice for each attempt. No model has to know of
-// it: what was put off ends as if it had not been.
+// harnessGates is a middleware that puts requests off, those for robots.txt too, up to twice for each attempt, and has a part of them pass
+// gates with a limit. No model has to know of it: what was put off, or has waited, ends as if it had not.
 type harnessGates struct {
 	*Crawl
-	gates []*tegenaria.Gate
+	gates   []*tegenaria.Gate
+	limited []harnessGate
 
-	mu  sync.Mutex
-	put map[string]int // how often it was put off, by URL and attempt
+	mu     sync.Mutex
+	put    map[string]int                // how often it was put off, by URL and attempt
+	inside map[*tegenaria.Gate]int       // requests that are in a gate
+	begun  map[*tegenaria.Context]string // URLs of those of which Released has not been called
+}
+
+type harnessGate struct {
+	*tegenaria.Gate
+	limit int
+	apart bool
 }
 
 // newHarnessGates makes the middleware for a part of the plans, nil for the others.
@@ -24,11 +34,83 @@ func newHarnessGates(c *Crawl) *harnessGates {
 	if r.IntN(3) > 0 {
 		return nil
 	}
-	h := &harnessGates{Crawl: c, put: make(map[string]int)}
+	h := &harnessGates{Crawl: c, put: make(map[string]int), inside: make(map[*tegenaria.Gate]int),
+		begun: make(map[*tegenaria.Context]string)}
 	for i := range 1 + r.IntN(3) {
 		h.gates = append(h.gates, tegenaria.NewGate(fmt.Sprint("gate ", i)))
 	}
+	for i := range r.IntN(4) {
+		limit := 1 + r.IntN(2)
+		h.limited = append(h.limited, harnessGate{tegenaria.NewGateOf(fmt.Sprint("limit ", i), limit), limit, r.IntN(3) > 0})
+	}
 	return h
+}
+
+// gateOf returns the gate that a request has to pass; its Gate is nil for none.
+func (h *harnessGates) gateOf(r *tegenaria.Request) harnessGate {
+	if i := h.p.draw("limited "+r.Url, 0, 0).IntN(len(h.limited) + 2); i < len(h.limited) {
+		return h.limited[i]
+	}
+	return harnessGate{}
+}
+
+// GateOf is that of a Gatekeeper.
+func (h *harnessGates) GateOf(r *tegenaria.Request) (gate *tegenaria.Gate, apart bool) {
+	g := h.gateOf(r)
+	return g.Gate, g.apart
+}
+
+// enter notes that a request has begun.
+func (h *harnessGates) enter(ctx *tegenaria.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, twice := h.begun[ctx]; twice {
+		h.violation("ProcessRequest was called twice for %s", ctx.Request.Url)
+	}
+	h.begun[ctx] = ctx.Request.Url
+}
+
+// Released is that of a ReleaseListener.
+func (h *harnessGates) Released(ctx *tegenaria.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, begun := h.begun[ctx]; !begun {
+		h.violation("a request was released that no middleware has seen, or twice")
+	}
+	delete(h.begun, ctx)
+}
+
+// download counts the downloads of a request's gate, until the func that it returns is called.
+func (h *harnessGates) download(r *tegenaria.Request) (end func()) {
+	if h == nil || harnessPageOf(r.Url) < 0 {
+		return func() {}
+	}
+	g := h.gateOf(r)
+	if g.Gate == nil {
+		return func() {}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.inside[g.Gate]++; h.inside[g.Gate] > g.limit && !h.p.stuck {
+		h.violation("%d downloads at once in %s, whose limit is %d", h.inside[g.Gate], g.Name(), g.limit)
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.inside[g.Gate]--
+	}
+}
+
+// check finds attempts of which the middleware was not told that they have ended.
+func (h *harnessGates) check() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, url := range h.begun {
+		if h.p.stuck && strings.HasSuffix(url, "/robots.txt") { // the downloader may never return
+			continue
+		}
+		h.violation("%s was never released", url)
+	}
 }
 
 func (h *harnessGates) GetName() string    { return "gates" }
@@ -37,6 +119,7 @@ func (h *harnessGates) SeesInternal() bool { return h.p.seed%3 == 0 }
 
 func (h *harnessGates) ProcessRequest(ctx *tegenaria.Context) error {
 	h.touch()
+	h.enter(ctx)
 	key := fmt.Sprint(ctx.Request.Url, " ", ctx.Request.Attempt)
 	h.mu.Lock()
 	n := h.put[key]

@@ -148,6 +148,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	host, _, _ = strings.Cut(host, "/")
 	slot := c.p.slot(host)
 	c.begin(slot)
+	left := c.gates.download(req)
 	a := c.answer(host, req.Url, req.Attempt)
 	page := harnessPageOf(req.Url)
 	r := c.p.draw("downloader", page, req.Attempt)
@@ -165,6 +166,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	if !a.silent && ctx.Err() == nil {
 		c.heeds(slot, &a)
 	}
+	left()
 	c.end(slot)
 	if a.silent || a.broken {
 		switch r.IntN(5) {

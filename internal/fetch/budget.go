@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -14,7 +15,7 @@ import (
 // released. So one reader always makes progress, and at most one request exceeds the bound.
 //
 // Inline requests do not wait: their caller, a pipeline say, may be in the way of the hold that has to be released. Readers of
-// a slot in whose line an inline request stands do not wait either: it may have to wait for one of them.
+// a slot in whose line an inline request stands, or of a gate that it has to pass, do not wait either: it may have to wait for one of them.
 //
 // A Budget may be used concurrently. A nil one has no bound.
 type Budget struct {
@@ -26,7 +27,7 @@ type Budget struct {
 	over    *Hold      // may go over the bound
 	waiting []*wait
 	waits   atomic.Bool    // waiting is not empty; written with mu
-	wanted  map[string]int // inline requests in line, by slot
+	wanted  map[string]int // inline requests in line, by slot, and by gate with a NUL before
 }
 
 // Hold is one request's share of a Budget. The zero value holds nothing and is ready to use.
@@ -34,7 +35,7 @@ type Hold struct {
 	used  atomic.Bool // it may hold something; set before it does
 	ended atomic.Bool // its request has settled: nothing counts in it any more
 	bytes int64
-	Slot  string // of the request; set before the first use
+	Slot  string // of the request; behind a NUL the gate that it has to pass; set before the first use
 }
 
 // wait is a reader that waits for n more bytes.
@@ -84,7 +85,7 @@ func (b *Budget) TryGrow(h *Hold, n int64) bool {
 	h.used.Store(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h != b.over && len(b.waiting) > 0 && b.wanted[h.Slot] == 0 {
+	if h != b.over && len(b.waiting) > 0 && !b.isWanted(h) {
 		return false
 	}
 	return b.take(h, n)
@@ -176,8 +177,25 @@ func (b *Budget) Move(h, to *Hold) {
 	}
 }
 
-// Want notes that an inline request waits in line for a slot, until the func that it returns is called.
-func (b *Budget) Want(slot string) (stop func()) {
+// isWanted reports whether an inline request may have to wait for that of a hold. The caller holds mu.
+func (b *Budget) isWanted(h *Hold) bool {
+	if len(b.wanted) == 0 {
+		return false
+	}
+	slot, gate := places(h.Slot)
+	return b.wanted[slot] > 0 || gate != "" && b.wanted[gate] > 0
+}
+
+// places parts the slot and the gate of a hold.
+func places(of string) (slot, gate string) {
+	if i := strings.IndexByte(of, 0); i >= 0 {
+		return of[:i], of[i:]
+	}
+	return of, ""
+}
+
+// Want notes that an inline request waits in line for the slot and the gate of a hold, until the func that it returns is called.
+func (b *Budget) Want(h *Hold) (stop func()) {
 	if b == nil {
 		return func() {}
 	}
@@ -186,13 +204,22 @@ func (b *Budget) Want(slot string) (stop func()) {
 	if b.wanted == nil {
 		b.wanted = make(map[string]int)
 	}
-	b.wanted[slot]++
+	slot, gate := places(h.Slot)
+	wanted := []string{slot}
+	if gate != "" {
+		wanted = append(wanted, gate)
+	}
+	for _, place := range wanted {
+		b.wanted[place]++
+	}
 	b.serve()
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.wanted[slot]--; b.wanted[slot] == 0 {
-			delete(b.wanted, slot)
+		for _, place := range wanted {
+			if b.wanted[place]--; b.wanted[place] == 0 {
+				delete(b.wanted, place)
+			}
 		}
 	}
 }
@@ -202,7 +229,7 @@ func (b *Budget) take(h *Hold, n int64) bool {
 	if h.ended.Load() {
 		return true
 	}
-	if b.used+n > b.bound && b.wanted[h.Slot] == 0 {
+	if b.used+n > b.bound && !b.isWanted(h) {
 		if b.over != nil && b.over != h {
 			return false
 		}
@@ -218,7 +245,7 @@ func (b *Budget) take(h *Hold, n int64) bool {
 func (b *Budget) serve() {
 	left := b.waiting[:0]
 	for _, w := range b.waiting {
-		if (len(left) == 0 || w.hold == b.over || b.wanted[w.hold.Slot] > 0) && b.take(w.hold, w.n) {
+		if (len(left) == 0 || w.hold == b.over || b.isWanted(w.hold)) && b.take(w.hold, w.n) {
 			close(w.granted)
 			continue
 		}

@@ -109,7 +109,7 @@ func TestBodyBudget(t *testing.T) {
 		second := startGrow(t.Context(), b, &h2, 10)
 		must(t, first, true)
 		must(t, second, true)
-		stop := b.Want("b")
+		stop := b.Want(&Hold{Slot: "b"})
 		must(t, first, true)
 		must(t, second, false)
 		must(t, startGrow(t.Context(), b, &h3, 10), false)
@@ -167,7 +167,7 @@ func TestBodyBudget(t *testing.T) {
 	none.Shrink(&h, 1)
 	none.Release(&h)
 	none.Add(&h, 1)
-	none.Want("a")()
+	none.Want(&Hold{Slot: "a"})()
 }
 
 func pause(d time.Duration) { <-time.After(d) }

@@ -1,10 +1,14 @@
 package frontier
 
-import "time"
+import (
+	"time"
 
-// Run is a number of requests that were stored one after the other, and wait in one slot with one priority.
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// Run is a number of requests that were stored one after the other, and wait in one queue with one priority.
 type Run struct {
-	Slot     string
+	Queue    string // of a slot, or of a lane of it
 	Priority int
 	Number   int
 }
@@ -15,17 +19,17 @@ type Stored struct {
 	Delayed int64     // how many lie in the due list
 	Next    time.Time // when the earliest of these is due
 
-	Slot  string // of the last request; needed with Limit alone
+	Slot  string // or queue, of the last request; needed with Limit alone
 	Limit int    // unless 0, how many downloads may be under way in that slot at most
 }
 
-// Queue adds a request that waits in a slot's queue.
-func (s *Stored) Queue(slot string, priority int) {
-	if n := len(s.Runs) - 1; n >= 0 && s.Runs[n].Slot == slot && s.Runs[n].Priority == priority {
+// Queue adds a request that waits in a queue.
+func (s *Stored) Queue(queue string, priority int) {
+	if n := len(s.Runs) - 1; n >= 0 && s.Runs[n].Queue == queue && s.Runs[n].Priority == priority {
 		s.Runs[n].Number++
 		return
 	}
-	s.Runs = append(s.Runs, Run{slot, priority, 1})
+	s.Runs = append(s.Runs, Run{queue, priority, 1})
 }
 
 // Delay adds a request that lies in the due list until then.
@@ -65,14 +69,14 @@ func (f *Frontier[J]) Added(stored Stored) {
 }
 
 // AddedAt is Added for a request that its owner holds back at the gate of that name, if isClosed, which is called with the Frontier locked,
-// returns true: nothing of its slot is taken then until [Frontier.OpenGate].
+// returns true: nothing of its slot is taken then until [Frontier.OpenGate], or of its lane alone if the gate is that of the lane.
 func (f *Frontier[J]) AddedAt(stored Stored, gate string, isClosed func() bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.added(&stored)
 	if isClosed() {
 		for _, run := range stored.Runs {
-			f.slots.Shut(run.Slot, gate)
+			f.slots.Shut(run.Queue, gate)
 		}
 	}
 }
@@ -91,10 +95,10 @@ func (f *Frontier[J]) added(stored *Stored) {
 		f.due.add(stored.Next)
 	}
 	for _, run := range stored.Runs {
-		f.slots.Add(run.Slot, run.Priority, run.Number)
+		f.slots.Add(run.Queue, run.Priority, run.Number)
 	}
 	if stored.Limit > 0 {
-		f.slots.Cap(stored.Slot, stored.Limit)
+		f.slots.Cap(slots.Name(stored.Slot), stored.Limit)
 	}
 	f.signal()
 }

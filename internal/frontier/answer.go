@@ -18,8 +18,8 @@ type Answer struct {
 	Phases   Phases        // of the download
 }
 
-// Answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
-// before another request can start. started is when the download began. The worker stays. It returns false if the job holds
+// Answered reports the answer of a job's download to its slot, and releases the slot, but not a gate that it keeps: a pause that the
+// answer asks for begins before another request can start. started is when the download began. The worker stays. It returns false if the job holds
 // no slot.
 func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	f.mu.Lock()
@@ -51,7 +51,9 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	if refused {
 		f.keep(grant.Slot.Name())
 	}
-	f.slots.Release(grant)
+	if f.slots.ReleaseSlot(grant) {
+		c.inside = grant
+	}
 	f.signal()
 	return true
 }

@@ -40,7 +40,7 @@ func (f *Frontier[J]) Starves(j J) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := j.Claim()
-	return !c.reserved && f.pagesLeft(c.Slot) == 0 && !f.isShort(c)
+	return !c.reserved && f.pagesLeft(c.Slot()) == 0 && !f.isShort(c)
 }
 
 // IsShort reports whether a job of a queue has to wait, since the pages that its slot has left are reserved for others. It is
@@ -57,8 +57,8 @@ func (f *Frontier[J]) IsShort(j J) bool {
 
 // isShort is IsShort. The caller holds mu.
 func (f *Frontier[J]) isShort(c *Claim[J]) bool {
-	return !c.Inline && c.suspect == nil && !c.reserved && f.budgets.reserved[c.Slot] > 0 &&
-		f.pagesLeft(c.Slot) == 0 && !f.isSpent(c.Slot)
+	return !c.Inline && c.suspect == nil && !c.reserved && f.budgets.reserved[c.Slot()] > 0 &&
+		f.pagesLeft(c.Slot()) == 0 && !f.isSpent(c.Slot())
 }
 
 // isSpent is IsSpent. The caller holds mu.
@@ -82,7 +82,7 @@ func (f *Frontier[J]) Reserve(j J) error {
 	defer f.mu.Unlock()
 	counted, err := f.countPage(c)
 	if counted {
-		f.budgets.reserved[c.Slot]++
+		f.budgets.reserved[c.Slot()]++
 		c.reserved = true
 	}
 	return err
@@ -103,14 +103,14 @@ func (f *Frontier[J]) Spend(j J) error {
 	if c.reserved {
 		f.dropReservation(c)
 	}
-	f.waive(c.Slot)
+	f.waive(c.Slot())
 	return nil
 }
 
 // countPage counts a job's page, if its slot has a budget and none is reserved for the job. The error says why its download
 // may not begin. The caller holds mu.
 func (f *Frontier[J]) countPage(c *Claim[J]) (counted bool, err error) {
-	left := f.pagesLeft(c.Slot)
+	left := f.pagesLeft(c.Slot())
 	switch {
 	case c.over:
 		return false, ErrOver
@@ -121,7 +121,7 @@ func (f *Frontier[J]) countPage(c *Claim[J]) (counted bool, err error) {
 	case left == 0:
 		return false, ErrSpent
 	}
-	f.budgets.begun[c.Slot]++
+	f.budgets.begun[c.Slot()]++
 	return true, nil
 }
 
@@ -136,21 +136,21 @@ func (f *Frontier[J]) Overrule(j J) {
 	c := j.Claim()
 	c.over = true
 	if c.reserved {
-		if f.budgets.begun[c.Slot]--; f.budgets.begun[c.Slot] == 0 {
-			delete(f.budgets.begun, c.Slot)
+		if f.budgets.begun[c.Slot()]--; f.budgets.begun[c.Slot()] == 0 {
+			delete(f.budgets.begun, c.Slot())
 		}
 		f.dropReservation(c)
-		f.waive(c.Slot) // it may have fewer pages since
+		f.waive(c.Slot()) // it may have fewer pages since
 	}
 }
 
 // dropReservation ends the one of a job. The caller holds mu.
 func (f *Frontier[J]) dropReservation(c *Claim[J]) {
 	c.reserved = false
-	if f.budgets.reserved[c.Slot]--; f.budgets.reserved[c.Slot] == 0 {
-		delete(f.budgets.reserved, c.Slot)
+	if f.budgets.reserved[c.Slot()]--; f.budgets.reserved[c.Slot()] == 0 {
+		delete(f.budgets.reserved, c.Slot())
 	}
-	f.requeueShort(c.Slot)
+	f.requeueShort(c.Slot())
 }
 
 // requeueShort puts the jobs that wait for a page of a slot into its queue. The caller holds mu.

@@ -116,7 +116,7 @@ func TestNothingInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(frontier.Config[*job]{Readers: 1, Pages: 5})
 		w.ledger.Discover(3)
-		w.Accepted(frontier.Stored{Runs: []frontier.Run{{Slot: "a", Number: 3}}})
+		w.Accepted(frontier.Stored{Runs: []frontier.Run{{Queue: "a", Number: 3}}})
 		came := w.sleeper(t)
 		if free, _, pages := w.Left(); free != 4 || pages != 5 {
 			t.Errorf("%d workers and %d pages are left", free, pages)

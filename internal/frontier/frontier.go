@@ -16,8 +16,8 @@ type Job[J any] interface {
 
 // A Source stores the requests that wait. Its methods are called concurrently.
 type Source[J any] interface {
-	// Next takes the best request out of a slot's queue, and returns the best of the rest; ok is false if there was none.
-	Next(ctx context.Context, slot string) (j J, left Head, ok bool, err error)
+	// Next takes the best request out of a queue, and returns the best of the rest; ok is false if there was none.
+	Next(ctx context.Context, queue string) (j J, left Head, ok bool, err error)
 	// Due moves requests whose time has come to their slots' queues, and names them. next is the earliest time of those
 	// that are left, zero if there are none.
 	Due(ctx context.Context, now time.Time) (moved []Moved, next time.Time, err error)
@@ -219,7 +219,7 @@ func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, er
 			close(w.granted)
 			continue
 		}
-		j, again := f.takeRequeued(grant.Slot.Name())
+		j, again := f.takeRequeued(grant.Queue())
 		if again {
 			j.Claim().hold(grant, from)
 		} else {
@@ -330,7 +330,7 @@ func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant, from worker) 
 		wait = from.place.waits(PlaceStore, f.now)
 		f.reading <- struct{}{}
 	}
-	j, left, ok, err := f.source.Next(ctx, grant.Slot.Name())
+	j, left, ok, err := f.source.Next(ctx, grant.Queue())
 	if f.reading != nil {
 		<-f.reading
 		wait.Done()
@@ -362,7 +362,7 @@ func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant, from worker) 
 // head gives the slots the best request of a queue: that of the source, or one that was put into the queue again. The caller
 // holds mu.
 func (f *Frontier[J]) head(grant *slots.Grant, left Head) {
-	for _, j := range f.requeued.jobs[grant.Slot.Name()] {
+	for _, j := range f.requeued.jobs[grant.Queue()] {
 		if c := j.Claim(); !left.More || c.Priority > left.Priority {
 			left = Head{c.Priority, true}
 		}

@@ -25,20 +25,24 @@ const (
 // Claim is a job's hold on a Frontier: its slot, its worker, its page of the slot's budget. The job holds it, fills in the
 // exported fields before a Frontier sees it, and does not change them after that. The rest belongs to the Frontier.
 type Claim[J any] struct {
-	Slot     string
+	Queue    string // that it comes from: of its slot, or of a lane of it
 	Priority int
-	Crashes  int  // how often in a row the process died while it was in flight
-	Inline   bool // it does not come from a queue: a callback waits for it
+	Crashes  int32 // how often in a row the process died while it was in flight
+	Inline   bool  // it does not come from a queue: a callback waits for it
 
 	// The Frontier's mutex guards the fields below. Small ones come first: of each job in hand there is one Claim.
 	reserved bool         // a page of its slot's budget is kept for it
 	over     bool         // it was settled: no download begins any more
 	yield    slotYield    // of its slot
 	grant    *slots.Grant // its slot, until the end of the download
+	inside   *slots.Grant // that one, while it is counted in a gate after that; nil: it is not
 	worker   worker
 	place    *place      // of the worker that it was given last; belongs to the goroutine of the job
 	suspect  *suspect[J] // its crashes have it run alone; nil: none
 }
+
+// Slot returns the name of the job's slot.
+func (c *Claim[J]) Slot() string { return slots.Name(c.Queue) }
 
 // hold gives a claim its slot and worker.
 func (c *Claim[J]) hold(grant *slots.Grant, from worker) {
@@ -75,12 +79,12 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// ask puts a waiter in line for a slot.
-func (f *Frontier[J]) ask(slot string) *waiter {
+// ask puts a waiter in line for a slot, or for the gate of a lane and its slot.
+func (f *Frontier[J]) ask(queue string) *waiter {
 	w := &waiter{granted: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w.ask = f.slots.Ask(slot, w)
+	w.ask = f.slots.Ask(queue, w)
 	f.signal()
 	return w
 }
@@ -106,7 +110,7 @@ func (f *Frontier[J]) give(c *Claim[J], w *waiter) {
 // WaitSlot has an inline job wait in line for its slot and a worker for inline requests, until it has both. The error is ctx's
 // cause.
 func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
-	return f.stand(ctx, j, f.ask(j.Claim().Slot))
+	return f.stand(ctx, j, f.ask(j.Claim().Queue))
 }
 
 // Hold has a slot for a request of somebody else, who sends it: it returns when one could begin. done gives the slot back, and then its
@@ -140,7 +144,7 @@ func (f *Frontier[J]) WaitAgain(ctx context.Context, j J) error {
 	w := &waiter{granted: make(chan struct{})}
 	f.mu.Lock()
 	c := j.Claim()
-	w.ask = f.slots.Ask(c.Slot, w)
+	w.ask = f.slots.Ask(c.Queue, w)
 	grant, from := c.drop()
 	f.release(grant, from, false)
 	f.mu.Unlock()
@@ -255,10 +259,21 @@ func (f *Frontier[J]) Share(programs int) {
 func (f *Frontier[J]) Release(j J, unused bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	grant, from := j.Claim().drop()
-	if grant != nil || from.kind != noWorker {
+	c := j.Claim()
+	grant, from := c.drop()
+	if f.leaveGate(c) || grant != nil || from.kind != noWorker {
 		f.release(grant, from, unused && from.kind != noWorker)
 	}
+}
+
+// leaveGate lets others pass the gate that a job has kept, and reports whether it was counted there after its download. The caller holds mu.
+func (f *Frontier[J]) leaveGate(c *Claim[J]) bool {
+	if c.inside == nil {
+		return false
+	}
+	f.slots.Release(c.inside)
+	c.inside = nil
+	return true
 }
 
 // release releases a slot, unless nil, and a worker. The caller holds mu.

@@ -310,7 +310,7 @@ func (f *Frontier[J]) whyFree() freeFor {
 	case !f.mayStart():
 		return freeFor{cause: PlaceNotOurs}
 	case f.suspects.alone != nil:
-		return freeFor{cause: PlaceAlone, name: f.suspects.alone.claim.Slot}
+		return freeFor{cause: PlaceAlone, name: f.suspects.alone.claim.Slot()}
 	}
 	held := f.slots.HeldUp()
 	why := freeFor{name: held.Slot, delay: held.Delay}

@@ -41,7 +41,7 @@ func (f *Frontier[J]) requeue(j J) bool {
 	case c.suspect != nil:
 		return f.lineUp(j)
 	case f.budgets.some.Load() && f.isShort(c):
-		f.budgets.short[c.Slot] = append(f.budgets.short[c.Slot], j)
+		f.budgets.short[c.Slot()] = append(f.budgets.short[c.Slot()], j)
 		return true
 	}
 	f.requeueNow(j)
@@ -51,23 +51,23 @@ func (f *Frontier[J]) requeue(j J) bool {
 // requeueNow puts a job into its slot's queue. The caller holds mu.
 func (f *Frontier[J]) requeueNow(j J) {
 	c := j.Claim()
-	f.requeued.jobs[c.Slot] = append(f.requeued.jobs[c.Slot], j)
+	f.requeued.jobs[c.Queue] = append(f.requeued.jobs[c.Queue], j)
 	f.requeued.count.Add(1)
-	f.slots.Add(c.Slot, c.Priority, 1)
+	f.slots.Add(c.Queue, c.Priority, 1)
 	f.signal()
 }
 
 // takeRequeued takes the first job out of a slot's queue that was put into it again. The caller holds mu.
-func (f *Frontier[J]) takeRequeued(slot string) (j J, ok bool) {
-	jobs := f.requeued.jobs[slot]
+func (f *Frontier[J]) takeRequeued(queue string) (j J, ok bool) {
+	jobs := f.requeued.jobs[queue]
 	if len(jobs) == 0 {
 		return j, false
 	}
 	f.requeued.count.Add(-1)
 	if len(jobs) == 1 {
-		delete(f.requeued.jobs, slot)
+		delete(f.requeued.jobs, queue)
 	} else {
-		f.requeued.jobs[slot] = jobs[1:]
+		f.requeued.jobs[queue] = jobs[1:]
 	}
 	return jobs[0], true
 }

@@ -39,7 +39,7 @@ type job struct {
 func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
 
 func newJob(r record) *job {
-	return &job{record: r, claim: frontier.Claim[*job]{Slot: r.slot, Priority: r.priority, Crashes: r.crashes}}
+	return &job{record: r, claim: frontier.Claim[*job]{Queue: r.slot, Priority: r.priority, Crashes: int32(r.crashes)}}
 }
 
 // newInline makes an inline job.

@@ -9,7 +9,7 @@ import (
 
 // Saved is the state of a slot that a durable cache stores.
 type Saved struct {
-	Name         string
+	Name         string        // or that of a lane's queue
 	Pending      int           // requests that wait in its queue
 	Delayed      int           // requests that wait for their time
 	Priority     int           // of the best of those in the queue
@@ -33,7 +33,7 @@ type Status struct {
 func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, name := f.now(), saved.Name
+	now, name := f.now(), slots.Name(saved.Name)
 	f.slots.Resume(now)
 	if saved.Pages > 0 {
 		f.budgets.begun[name] = saved.Pages
@@ -47,7 +47,7 @@ func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 		}
 	}
 	if saved.Pending > 0 {
-		f.slots.Add(name, saved.Priority, saved.Pending)
+		f.slots.Add(saved.Name, saved.Priority, saved.Pending)
 	}
 	if saved.Pending+saved.Delayed > 0 || suspects {
 		state, _ := f.slots.Lookup(name)

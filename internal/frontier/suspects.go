@@ -51,7 +51,7 @@ func (f *Frontier[J]) lineUp(j J) bool {
 		c.suspect = w
 	}
 	f.suspects.lined[w] = struct{}{}
-	w.ask = f.slots.Ask(c.Slot, w)
+	w.ask = f.slots.Ask(c.Slot(), w)
 	if f.suspects.alone == w { // it ran, and has to wait once more
 		f.endAlone()
 	}
@@ -105,7 +105,7 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 // askAlone has the next suspect wait in line for its slot again, once there is a worker for it. The caller holds mu.
 func (f *Frontier[J]) askAlone() {
 	if w := f.suspects.alone; w != nil && !w.running && w.grant == nil && w.ask == nil {
-		w.ask = f.slots.Ask(w.claim.Slot, w)
+		w.ask = f.slots.Ask(w.claim.Slot(), w)
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	f.suspects.beside = others
 	w.running = true
 	delete(f.suspects.lined, w)
-	from := f.take(fetchWorker, w.claim.Slot, now)
+	from := f.take(fetchWorker, w.claim.Slot(), now)
 	f.workers.pages--
 	f.ledger.calmer = nil
 	w.claim.hold(w.grant, from)
@@ -155,7 +155,7 @@ func (f *Frontier[J]) recall() {
 	f.suspects.held = nil
 	slices.SortStableFunc(held, func(a, b *suspect[J]) int { return cmp.Compare(a.claim.Crashes, b.claim.Crashes) })
 	for _, w := range held {
-		w.ask = f.slots.Ask(w.claim.Slot, w)
+		w.ask = f.slots.Ask(w.claim.Slot(), w)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestChangesWake(t *testing.T) {
 		{name: "added", change: func(w *world, _ *job) {
 			w.ledger.Discover(1)
 			w.store.add(record{id: 1, slot: "a"})
-			w.Added(frontier.Stored{Runs: []frontier.Run{{Slot: "a", Number: 1}}})
+			w.Added(frontier.Stored{Runs: []frontier.Run{{Queue: "a", Number: 1}}})
 		}},
 		{name: "asked for what is due", change: func(w *world, _ *job) {
 			w.store.add(record{id: 1, slot: "a", due: time.Now()})
@@ -193,7 +193,7 @@ func TestHeadWakes(t *testing.T) {
 		w.ledger.Discover(2)
 		w.store.add(record{id: 10, slot: "a"})
 		w.store.add(record{id: 1, slot: "a"})
-		w.Accepted(frontier.Stored{Runs: []frontier.Run{{Slot: "a", Number: 1}}})
+		w.Accepted(frontier.Stored{Runs: []frontier.Run{{Queue: "a", Number: 1}}})
 		first := w.sleeper(t)
 		second := w.sleeper(t)
 		read <- struct{}{}

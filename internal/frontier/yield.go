@@ -52,7 +52,7 @@ func (f *Frontier[J]) BeginFetch(j J) {
 		from, c.worker = c.worker, worker{}
 	}
 	c.yield.begin(grant != nil)
-	if grant != nil || from.kind != noWorker {
+	if f.leaveGate(c) || grant != nil || from.kind != noWorker {
 		f.release(grant, from, false)
 	}
 }
@@ -69,7 +69,7 @@ func (f *Frontier[J]) EndFetch(j J) (reacquire bool) {
 // fetch has begun, it has none when this returns. The error is ctx's cause; then the job has no slot.
 func (f *Frontier[J]) ReacquireSlot(ctx context.Context, j J) error {
 	c := j.Claim()
-	w := f.ask(c.Slot)
+	w := f.ask(c.Slot()) // without the gate of its lane: what it has fetched may keep that closed
 	err := w.wait(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()

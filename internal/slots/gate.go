@@ -42,6 +42,13 @@ type Gate struct {
 	// already, and is not acquired while the gate is closed. A wrong guess only costs time, since every grant says by
 	// Enter which gates are its own.
 	Stays bool
+
+	// Apart says that the gate is that of a lane, see [Lane]: work that finds it closed is added to that lane again, and the slot goes on.
+	Apart bool
+
+	// Kept says that the grant is counted until Release; otherwise until ReleaseSlot. It holds for one gate of a grant, and for that of a
+	// lane from the beginning.
+	Kept bool
 }
 
 // Enter counts the grant, whose work must not have started, in all these gates, and in no others.
@@ -53,7 +60,7 @@ func (t *Table) Enter(g *Grant, gates ...Gate) bool {
 		return false
 	}
 	var into []*gate
-	var next *gate // that the slot hangs on from now on
+	var next, kept *gate // that the slot hangs on from now on, and that is kept
 	enters := true
 	for _, named := range gates {
 		one := t.gate(named.Name, named.Limit)
@@ -61,10 +68,16 @@ func (t *Table) Enter(g *Grant, gates ...Gate) bool {
 			continue
 		}
 		if enters = !one.closed() || slices.Contains(g.gates, one); !enters {
-			next = one
+			if !named.Apart {
+				next = one
+			}
 			break
 		}
-		if into = append(into, one); named.Stays {
+		into = append(into, one)
+		if named.Kept {
+			kept = one
+		}
+		if named.Stays && !named.Apart {
 			next = one
 		}
 	}
@@ -75,7 +88,7 @@ func (t *Table) Enter(g *Grant, gates ...Gate) bool {
 	}
 	left := into
 	if enters {
-		left, g.gates = g.gates, into
+		left, g.gates, g.kept = g.gates, into, kept
 	}
 	if at := g.Slot.gate; at != next && (at == nil || !at.shut) {
 		t.hang(g.Slot, next)
@@ -100,7 +113,10 @@ func (t *Table) gate(name string, limit int) *gate {
 		return nil
 	}
 	g := t.named(name)
-	g.limit = int32(min(limit, math.MaxInt32))
+	if to := int32(min(limit, math.MaxInt32)); to != g.limit {
+		g.limit = to
+		t.admit(g)
+	}
 	return g
 }
 
@@ -114,12 +130,15 @@ func (t *Table) named(name string) *gate {
 	return g
 }
 
-// Shut has a slot that the table holds hang on the gate of that name, which lets nothing in until [Table.Open]. The name must not be that of a
-// gate that [Table.Enter] is given.
-func (t *Table) Shut(slot, name string) {
-	s := t.slots.get(slot)
+// Shut lets nothing in at the gate of that name until [Table.Open]. What waits in a queue that the table holds has to pass it: that is the
+// gate of its lane, or else its slot hangs on it. The name must not be that of a gate that [Table.Enter] is given for other queues.
+func (t *Table) Shut(queue, name string) {
+	s := t.slots.get(Name(queue))
 	if s == nil {
 		return
+	}
+	if l := s.lane(queue); l != nil && l.gate.name == name {
+		s = l
 	}
 	g := t.named(name)
 	g.shut = true
@@ -138,11 +157,15 @@ func (t *Table) Open(name string) {
 	t.tidy(g)
 }
 
-// leave ends the counting of a grant in its gates.
-func (t *Table) leave(grant *Grant) {
+// leave ends the counting of a grant in its gates, all but one; nil is none.
+func (t *Table) leave(grant *Grant, but *gate) {
 	left := grant.gates
 	grant.gates = nil
 	for _, g := range left {
+		if g == but {
+			grant.gates = []*gate{g}
+			continue
+		}
 		g.inFlight--
 		t.admit(g)
 		t.tidy(g)
@@ -178,21 +201,23 @@ func (t *Table) tidy(g *gate) {
 func (t *Table) admit(g *gate) {
 	for len(g.line) > 0 && !g.closed() {
 		s := g.line.top()
-		if s.first == nil && g.full(g.offered) {
+		if s.waiter() == nil && g.full(g.offered-s.room()) {
 			return
 		}
-		t.offer(s)
+		if t.offer(s); s.isLane() {
+			t.place(s.host())
+		}
 	}
 }
 
 // queueUp puts a slot in the line of its gate: first those with waiters, in the order of these, then the others in
 // the order of the ready ones.
 func (t *Table) queueUp(s *Slot) {
-	if s.first != nil {
-		t.move(s, gated, math.MinInt64, s.first.number)
+	if from := s.waiter(); from != nil {
+		t.move(s, gated, math.MinInt64, from.first.number)
 		return
 	}
-	t.move(s, gated, ^int64(s.priority), s.turn)
+	t.move(s, gated, ^int64(s.best()), s.turn)
 }
 
 // open returns the first slot of a place whose gate is not closed. The others are sent to their gates' lines: a
@@ -200,9 +225,14 @@ func (t *Table) queueUp(s *Slot) {
 func (t *Table) open(in place) *Slot {
 	for {
 		s := t.heaps[in].top()
-		if s == nil || s.gate == nil || !s.gate.closed() {
+		switch {
+		case s == nil:
+			return nil
+		case s.gate != nil && s.gate.closed():
+			t.queueUp(s)
+		case t.sendBack(s, in):
+		default:
 			return s
 		}
-		t.queueUp(s)
 	}
 }

@@ -37,7 +37,11 @@ func (h heap) top() *Slot {
 // the same.
 func (t *Table) move(s *Slot, to place, key, turn int64) {
 	if s.in != to {
-		t.countGated(s, to)
+		if s.isLane() {
+			s.lanes.moved(s, to)
+		} else {
+			t.countGated(s, to)
+		}
 		if s.in != nowhere {
 			t.heap(s).remove(int(s.index))
 		}
@@ -59,8 +63,13 @@ func (t *Table) move(s *Slot, to place, key, turn int64) {
 
 // heap returns the heap that holds the slot.
 func (t *Table) heap(s *Slot) *heap {
-	if s.in == gated {
+	switch {
+	case s.in == gated:
 		return &s.gate.line
+	case s.isLane() && s.in == waiting:
+		return &s.lanes.asked
+	case s.isLane():
+		return &s.lanes.open
 	}
 	return &t.heaps[s.in]
 }

@@ -72,8 +72,8 @@ func (t *Table) HeldUp() Held {
 		if s.own != nil {
 			held.Delays = s.own.delays
 		}
-		if why == AtGate && s.gate != nil {
-			held.Gate = s.gate.name
+		if g := s.closedGate(); why == AtGate && g != nil {
+			held.Gate = g.name
 		}
 	}
 	if s := t.heaps[timed].top(); s != nil {
@@ -117,7 +117,9 @@ func (s *Slot) extend(until int64, why Hold) {
 // holdOf returns what keeps the work of a slot from being acquired other than time and gates.
 func (s *Slot) holdOf() Hold {
 	switch {
-	case s.first == nil && s.pending == 0:
+	case !s.hasWork() && s.lanes != nil && s.lanes.closed > 0:
+		return AtGate
+	case !s.hasWork():
 		return NotHeld
 	case s.parked > 0:
 		return Parked
@@ -132,7 +134,7 @@ func (s *Slot) holdOf() Hold {
 // countHold counts a slot by what holds it.
 func (t *Table) countHold(s *Slot) {
 	why := s.holdOf()
-	if why == s.holdup || why == NotHeld && s.holdup == AtGate { // countGated counts that
+	if why == s.holdup || why == NotHeld && s.in == gated { // countGated counts that
 		return
 	}
 	t.count(s, why)

@@ -35,5 +35,13 @@ func (t *Table) Get(name string) *Slot { return t.slots.get(name) }
 // State returns the state of a slot that the table holds.
 func (t *Table) State(s *Slot) State { return t.state(s) }
 
-// Pending returns the number of entries in its queue.
-func (s *Slot) Pending() int { return int(s.pending) }
+// Pending returns the number of entries in its queue, and those of its lanes.
+func (s *Slot) Pending() int {
+	n := int(s.pending)
+	if s.lanes != nil {
+		for _, l := range s.lanes.all {
+			n += int(l.pending)
+		}
+	}
+	return n
+}

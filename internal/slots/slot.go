@@ -12,7 +12,8 @@ type Slot struct {
 	first, final *Waiter // oldest and youngest waiter
 	own          *learnt // beside the policy; nil when there is nothing
 	jitter       func() float64
-	gate         *gate // that its work has to pass, as far as is known; nil: none
+	gate         *gate  // that its work has to pass, as far as is known; nil: none
+	lanes        *lanes // those of the slot, or the one that this lane is in; nil: there are none
 
 	policy time.Duration // the delay it was born with
 	delay  time.Duration // in force
@@ -52,7 +53,7 @@ func (s *Slot) setPolicy(p Policy) {
 	s.limit = int32(min(max(p.Limit, 0), math.MaxInt32))
 }
 
-// Name returns the name of the slot.
+// Name returns the name of the slot, or of the lane's queue.
 func (s *Slot) Name() string { return s.name }
 
 // InFlight returns the number of open grants, started or not.
@@ -74,7 +75,7 @@ func (s *Slot) held() bool {
 
 // kept reports whether a slot without work has something to remember that time does not end.
 func (s *Slot) kept() bool {
-	return s.inFlight > 0 || s.parked > 0 || s.own != nil && (s.own.delays[User] >= 0 || s.own.delays[Asked] >= 0)
+	return s.inFlight > 0 || s.parked > 0 || s.lanes != nil || s.own != nil && (s.own.delays[User] >= 0 || s.own.delays[Asked] >= 0)
 }
 
 // forgettable returns when a slot without work has nothing to remember any more.
@@ -88,8 +89,8 @@ func (s *Slot) forgettable() int64 {
 // State is what a slot looks like from outside.
 type State struct {
 	Name     string
-	Pending  int           // entries in the queue
-	Priority int           // the best of them; means nothing when none is pending
+	Pending  int           // entries in the queues
+	Priority int           // the best of those in its own queue; means nothing when none is pending there
 	Waiting  int           // waiters
 	InFlight int           // open grants
 	Parked   int           // calls of Park not yet undone
@@ -111,19 +112,29 @@ type State struct {
 
 func (t *Table) state(s *Slot) State {
 	st := State{
-		Name: s.name, Pending: int(s.pending), Priority: s.priority, InFlight: int(s.inFlight),
+		Name: s.name, Pending: s.Pending(), Priority: s.priority, InFlight: int(s.inFlight),
 		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: NoDelays,
 		Until: t.time(s.until),
-		Gated: s.in == gated, Latency: s.Latency(),
+		Gated: s.holdup == AtGate, Latency: s.Latency(),
 	}
 	if s.own != nil {
 		st.Learnt, st.Delays = true, s.own.delays
 	}
-	if s.gate != nil {
-		st.Gate = s.gate.name
+	if g := s.closedGate(); g != nil {
+		st.Gate = g.name
 	}
-	for w := s.first; w != nil; w = w.next {
-		st.Waiting++
+	st.Waiting = s.waitersOf()
+	if s.lanes != nil {
+		for _, l := range s.lanes.all {
+			st.Waiting += l.waitersOf()
+		}
 	}
 	return st
+}
+
+func (s *Slot) waitersOf() (n int) {
+	for w := s.first; w != nil; w = w.next {
+		n++
+	}
+	return n
 }

@@ -136,11 +136,11 @@ func (t *Table) Waive(name string) {
 // Len returns the number of slots the table holds.
 func (t *Table) Len() int { return t.slots.used }
 
-// Add says that n more entries of one priority wait in the queue of the slot; n is 1 or more. The entries
-// must be in the store before. The priority of a slot is the best of its entries; larger goes first.
+// Add says that n more entries of one priority wait in a queue: that of the slot of this name, or of a lane, see [Lane]; n is 1 or more.
+// The entries must be in the store before. The priority of a slot is the best of its entries; larger goes first.
 func (t *Table) Add(name string, priority, n int) {
-	s := t.slot(name)
-	t.begin(s)
+	s := t.queueOf(name)
+	t.begin(s.host())
 	if s.turn == 0 {
 		t.queue(s)
 	}
@@ -160,10 +160,13 @@ type Grant struct {
 	// Slot is where the work belongs.
 	Slot *Slot
 
+	lane *Slot // of whose queue an entry is taken; nil: it is the slot's own
+
 	// Waiter is the value that was given to [Table.Ask]; nil means: take one entry of the queue.
 	Waiter any
 
 	gates             []*gate // in which it is counted
+	kept              *gate   // of these the one that it is in until Release; nil: none
 	priority          int     // of the slot, when it was picked
 	at                int64   // when it was started
 	take              uint32  // number of the take from the queue; 0 for a waiter
@@ -198,22 +201,28 @@ func (t *Table) Acquire(now time.Time, inline bool) (g *Grant, ok bool) {
 		g.gates = []*gate{s.gate}
 		s.gate.inFlight++
 	}
-	if w := s.first; w != nil {
-		g.Waiter = w.value
-		s.unlink(w)
-	} else {
-		s.pending--
-		s.added, s.fresh = 0, math.MinInt
-		if s.takes++; s.takes == 0 {
-			s.takes = 1 // 0 is for waiters
-		}
-		g.take, g.priority, g.more = s.takes, s.priority, s.pending > 0
-	}
 	t.queue(s)
+	from := t.pick(g)
+	if w := from.first; w != nil {
+		g.Waiter = w.value
+		from.unlink(w)
+	} else {
+		from.take(g)
+	}
 	s.inFlight++
 	s.picked++
-	t.place(s)
+	t.place(from)
 	return g, true
+}
+
+// take counts an entry of the queue away.
+func (s *Slot) take(g *Grant) {
+	s.pending--
+	s.added, s.fresh = 0, math.MinInt
+	if s.takes++; s.takes == 0 {
+		s.takes = 1 // 0 is for waiters
+	}
+	g.take, g.priority, g.more = s.takes, s.priority, s.pending > 0
 }
 
 // Next returns the earliest instant at which time alone makes a slot with work ready. It is false
@@ -233,7 +242,7 @@ func (t *Table) Next() (at time.Time, ok bool) {
 // is ignored for a waiter's grant, after the grant's Release, and after a later Acquire of the
 // same queue, which will bring newer knowledge.
 func (t *Table) Head(g *Grant, priority int, more bool) {
-	s := g.Slot
+	s := g.queue()
 	if g.released || g.take == 0 || g.take != s.takes {
 		return
 	}
@@ -308,8 +317,15 @@ func (t *Table) Delayed(g *Grant, now time.Time) time.Time {
 // redirected, answered from a cache …) the slot is just given back, with no stamp. Further calls
 // for the same grant do nothing.
 func (t *Table) Release(g *Grant) {
+	t.ReleaseSlot(g)
+	t.leave(g, nil)
+}
+
+// ReleaseSlot is Release, but the grant stays counted in the gate that it keeps, see [Gate.Kept], until Release. It reports whether there is
+// such a gate.
+func (t *Table) ReleaseSlot(g *Grant) (inside bool) {
 	if g.released {
-		return
+		return len(g.gates) > 0
 	}
 	g.released = true
 	s := g.Slot
@@ -317,8 +333,12 @@ func (t *Table) Release(g *Grant) {
 		s.picked--
 	}
 	s.inFlight--
-	t.place(s)
-	t.leave(g)
+	if g.lane != nil {
+		g.lane.inFlight--
+	}
+	t.place(g.queue())
+	t.leave(g, g.kept)
+	return len(g.gates) > 0
 }
 
 // Park closes the slot: it cannot be acquired, waiters included, until each Park is undone by an
@@ -377,11 +397,15 @@ func (t *Table) slot(name string) *Slot {
 	return s
 }
 
-// place puts the slot where its state belongs; it is called after every change.
+// place puts the slot, or the lane, where its state belongs; it is called after every change.
 func (t *Table) place(s *Slot) {
+	if s.isLane() {
+		t.placeLane(s)
+		return
+	}
 	t.countHold(s)
 	switch {
-	case s.first == nil && s.pending == 0:
+	case !s.hasWork():
 		switch {
 		case s.kept():
 			t.move(s, nowhere, 0, 0)
@@ -407,11 +431,11 @@ func (t *Table) place(s *Slot) {
 
 // offer lets the slot be acquired.
 func (t *Table) offer(s *Slot) {
-	if s.first != nil {
-		t.move(s, waiting, s.first.number, 0)
-		return
+	if from := s.waiter(); from != nil {
+		t.move(s, waiting, from.first.number, 0)
+	} else {
+		t.move(s, ready, ^int64(s.best()), s.turn) // ^ turns the order round and cannot overflow
 	}
-	t.move(s, ready, ^int64(s.priority), s.turn) // ^ turns the order round and cannot overflow
 }
 
 // sweep bounds how many idle slots one Acquire forgets, so that none takes long. It is larger than

@@ -8,15 +8,15 @@ type Waiter struct {
 	number     int64
 }
 
-// Ask lets a waiter wait in line for the slot. It goes before the queue and behind the waiters
+// Ask lets a waiter wait in line for the slot, or for the gate of a lane and its slot. It goes before the queue and behind the waiters
 // that asked earlier, and obeys the slot's delay, limit and gates like everything else. The value,
 // which must not be nil, comes back in [Grant].Waiter.
 func (t *Table) Ask(name string, waiter any) *Waiter {
 	if waiter == nil {
 		panic("slots: Ask with a nil waiter: its grant could not be told from one for the queue")
 	}
-	s := t.slot(name)
-	t.begin(s)
+	s := t.queueOf(name)
+	t.begin(s.host())
 	t.asked++
 	w := &Waiter{value: waiter, slot: s, prev: s.final, number: t.asked}
 	if s.final != nil {
