@@ -20,6 +20,15 @@ import (
 // made by [NewContext] and not sent yet follows Ctx.
 //
 // A Context belongs to one goroutine at a time: that of the callback that got it. Only Fetch,
+// KeepState stores what the parts of a durable job keep, such as cookies and logins, before the next batch of requests does; it returns when that is on
+// disk. Otherwise, and outside a run, it does nothing. It may take some milliseconds.
+func (c *Context) KeepState() error {
+	if c.run == nil {
+		return nil
+	}
+	return c.run.keepState()
+}
+
 // SlotDelay and the context.Context methods may be called concurrently.
 type Context struct {
 	Request        *Request       // the request
@@ -53,6 +62,8 @@ type inRun interface {
 	ofRun() *job
 	// ownDownloader returns the engine's own downloader, which makes responses.
 	ownDownloader() *httpDownloader
+	// keepState is Context.KeepState.
+	keepState() error
 	// turn returns when the slot lets the request start.
 	turn() time.Time
 }

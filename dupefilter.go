@@ -117,6 +117,9 @@ func (k *keyer) request(r *Request) (Key, error) {
 	if variant := r.extras().Variant; variant != "" {
 		key = identity.Variant(key, variant)
 	}
+	if session := r.extras().Session; session != "" && session[0] != '#' {
+		key = identity.Variant(key, "session "+session)
+	}
 	return key, nil
 }
 

@@ -234,10 +234,10 @@ func (f *fetcher) processRequest(x *exchange) error {
 	if len(mws) == 0 {
 		return nil
 	}
-	if x.file == nil {
-		f.begun(j)
-	}
 	return j.run(f.watch, StageRequest, func() error {
+		if x.file == nil {
+			f.begun(j)
+		}
 		asked, timed := x.ctx.Request, x.timed(f).request
 		for i, m := range mws {
 			took := f.callbacks.begin(j.waits)

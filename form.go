@@ -24,6 +24,7 @@ import (
 //	r, err := form.Request(tegenaria.RequestWithParserName("in"))
 type Form struct {
 	*forms.Form
+	page *Request
 }
 
 // FormError says why a form was not found, or cannot be filled in or sent, and lists what the page or the form has
@@ -43,7 +44,7 @@ func (r *Response) Form(query string) (*Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Form{form}, nil
+	return &Form{form, r.req}, nil
 }
 
 // CSRF is a token that a page has for the scripts that log in or send data.
@@ -74,7 +75,9 @@ func (f *Form) Request(opts ...RequestOption) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewRequest(s.URL, s.Method, nil, slices.Concat([]RequestOption{withForm(s.Body)}, opts)...), nil
+	r := NewRequest(s.URL, s.Method, nil, slices.Concat([]RequestOption{withForm(s.Body)}, opts)...)
+	r.inherit(f.page)
+	return r, nil
 }
 
 // RequestWithMultipart sends fields and files as multipart/form-data (RFC 7578), as a browser sends a form; entries are

@@ -199,6 +199,7 @@ func (rp *reporter) ended(reason string, summary Summary, places Places, job *Jo
 	for _, p := range s.Proxies {
 		e.Proxies = append(e.Proxies, report.Proxy(p))
 	}
+	e.Sessions = (*report.Sessions)(s.Sessions)
 	rp.log.Lines(e.Lines())
 }
 

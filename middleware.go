@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 
@@ -69,6 +70,12 @@ type InternalMiddleware interface {
 	SeesInternal() bool
 }
 
+// MiddlewareGroup is an optional interface of a middleware that works together with others, as sessions do with cookies and proxies: the engine
+// registers those too, each once, also if the program has registered it itself.
+type MiddlewareGroup interface {
+	Middlewares() []MiddlewaresInterface
+}
+
 // Opener is an optional interface of any registered part: Open is called before the first request of a
 // run, in order of registration. An error ends the run before the first request.
 type Opener interface {
@@ -95,8 +102,24 @@ func (m Middlewares) Less(i, j int) bool { return m[i].GetPriority() < m[j].GetP
 
 func (m Middlewares) sorted() Middlewares {
 	sorted := slices.Clone(m)
+	for i := 0; i < len(sorted); i++ { // those of groups may be groups
+		group, ok := sorted[i].(MiddlewareGroup)
+		if !ok {
+			continue
+		}
+		for _, one := range group.Middlewares() {
+			if !slices.ContainsFunc(sorted, func(known MiddlewaresInterface) bool { return isSame(known, one) }) {
+				sorted = append(sorted, one)
+			}
+		}
+	}
 	sort.Stable(sorted)
 	return sorted
+}
+
+// isSame reports whether two middlewares are one, which both are pointers then.
+func isSame(a, b MiddlewaresInterface) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }
 
 // askName asks a part for its name, which is none if that panics.

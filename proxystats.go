@@ -24,6 +24,30 @@ type ProxyStats struct {
 // ProxyStats may be called at any time, also concurrently.
 type ProxyCounter interface{ ProxyStats() []ProxyStats }
 
+// SessionStats are the counters of the sessions of one run, see package session.
+type SessionStats struct {
+	Named    int64 `json:"named"`              // sessions with a name that were used
+	Nameless int64 `json:"nameless"`           // sessions without one that were made
+	Logins   int64 `json:"logins"`             // that worked
+	Failed   int64 `json:"failed,omitempty"`   // logins that failed
+	Expired  int64 `json:"expired,omitempty"`  // sessions that the site had ended
+	Retired  int64 `json:"retired,omitempty"`  // sessions that were thrown away, or are to log in anew, for any other reason
+	Waiting  int64 `json:"waiting,omitempty"`  // sessions whose requests wait at present, for a login or a proxy
+	Rejected int64 `json:"rejected,omitempty"` // sessions with a name whose login was given up
+}
+
+// SessionCounter is an optional interface of middlewares that keep sessions: [Stats] and the end of the log show its SessionStats, which may be
+// called at any time, also concurrently.
+type SessionCounter interface{ SessionStats() SessionStats }
+
+// sessionStats returns the counters of the middleware that keeps sessions, nil if there is none.
+func (m Middlewares) sessionStats() (sum *SessionStats) {
+	for _, c := range all[SessionCounter](m) {
+		_ = guard.Protect(func() error { s := c.SessionStats(); sum = &s; return nil })
+	}
+	return sum
+}
+
 // proxyStats asks the middlewares for their proxies. Those with the most requests come first.
 func (m Middlewares) proxyStats() (list []ProxyStats) {
 	for _, c := range all[ProxyCounter](m) {

@@ -75,6 +75,9 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		rec.Depth++
 	}
 	r.Depth, r.Attempt = rec.Depth, rec.Attempt
+	if from.inline && from.parent != nil && from.parent.ctx != nil {
+		r.inherit(from.parent.ctx.Request)
+	}
 	if no := a.scope.check(from, r, host); no != nil {
 		return rec, no
 	}

@@ -170,6 +170,9 @@ type extras struct {
 	notBefore time.Time
 	chain     identity.Chain
 	err       error // of an option; reported when the request is accepted
+
+	noSession  bool // it was given the session "", so that it inherits none
+	sessionOwn any  // of SetSession
 }
 
 // noExtras are those of a request that has none.
@@ -202,6 +205,27 @@ func (r *Request) AllowsStatus(code int) bool {
 
 // Downloader returns the name that [RequestWithDownloader] gave, "" for a request without one.
 func (r *Request) Downloader() string { return r.extras().Downloader }
+
+// Session returns the name of the session that the request is sent in, see [RequestWithSession]; "" is none. That of a session without
+// a name of its own begins with "#".
+func (r *Request) Session() string { return r.extras().Session }
+
+// SetSession names the session that the request is sent in, for the middleware that keeps the sessions. own is its own, which SessionOwn
+// returns: it is not stored with the request.
+func (r *Request) SetSession(name string, own any) {
+	x := r.newExtras()
+	x.Session, x.sessionOwn = name, own
+}
+
+// SessionOwn returns what SetSession was given with the session's name, nil if it was not called in this run.
+func (r *Request) SessionOwn() any { return r.extras().sessionOwn }
+
+// inherit has a request that is sent for another one stay in its session, unless it names one.
+func (r *Request) inherit(parent *Request) {
+	if parent != nil && parent.extras().Session != "" && r.extras().Session == "" && !r.extras().noSession {
+		r.SetSession(parent.extras().Session, nil)
+	}
+}
 
 // Variant returns what [RequestWithVariant] gave, "" for a request without one.
 func (r *Request) Variant() string { return r.extras().Variant }

@@ -205,6 +205,16 @@ func RequestWithVariant(variant string) RequestOption {
 	return func(r *Request) { r.newExtras().Variant = variant }
 }
 
+// RequestWithSession has the request sent in the session of that name, an identity with cookies, proxy and login of its own, which package
+// session keeps. Requests for one URL in different sessions are different requests. What [Context.Fetch] asks for, redirects and forms stay in the
+// session of the page that they come from, other requests do not; the name "" takes a request out of it.
+func RequestWithSession(name string) RequestOption {
+	return func(r *Request) {
+		x := r.newExtras()
+		x.Session, x.noSession = name, name == ""
+	}
+}
+
 // RequestWithNotBefore keeps the request waiting until t. In a durable job whose clock was set back since the request was
 // stored, it waits for as long as was left then.
 func RequestWithNotBefore(t time.Time) RequestOption {

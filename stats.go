@@ -47,6 +47,8 @@ type Stats struct {
 	Cache *CacheStats `json:"cache,omitempty"`
 	// of the proxies that a [ProxyCounter] has chosen, such as package proxy; those with the most requests come first
 	Proxies []ProxyStats `json:"proxies,omitempty"`
+	// of the sessions that a [SessionCounter] keeps, such as package session; nil: there are none
+	Sessions *SessionStats `json:"sessions,omitempty"`
 
 	StartTime  time.Time     `json:"start_time"`
 	Elapsed    time.Duration `json:"elapsed"`

@@ -83,7 +83,7 @@ func (c *crawl) summary(status Status) Summary {
 	s.Stats.StartTime, s.Stats.Elapsed = c.stop.began, c.stop.elapsed()
 	s.Stats.Abandoned, s.Stats.Unreturned = c.abandoned(), c.watch.Unreturned()
 	s.Stats.Cache = c.downloads.layers.cacheStats()
-	s.Stats.Proxies = c.middlewares.proxyStats()
+	s.Stats.Proxies, s.Stats.Sessions = c.middlewares.proxyStats(), c.middlewares.sessionStats()
 	if c.report.isDurable() {
 		job := s.Stats.ofJob(c.settler.counters(nil))
 		s.Job = &job

@@ -102,6 +102,14 @@ func (v *visit) slotDelay(d time.Duration) {
 	v.pages.frontier.SetDelay(v.slot(), d, v.started)
 }
 
+func (v *visit) keepState() error {
+	s := v.pages.settler
+	if !s.durable {
+		return nil
+	}
+	return s.sync()
+}
+
 func (v *visit) turn() time.Time { return v.pages.frontier.Delayed(&v.job) }
 
 func (v *visit) ownDownloader() *httpDownloader { return v.pages.fetcher.downloads.own }

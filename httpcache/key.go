@@ -61,6 +61,9 @@ func cutUser(url string) (rest, user string) {
 func identityOf(ctx *tegenaria.Context, user string) string {
 	r := ctx.Request
 	jar, _ := r.Meta[cookiejar.MetaJar].(string)
+	if strings.HasPrefix(r.Session(), "#") { // such sessions are all alike
+		jar = ""
+	}
 	parts := []string{jar, ownCookies(r), headerField(r, "Authorization"), user}
 	for _, name := range slices.Sorted(maps.Keys(r.Cookies)) {
 		parts = append(parts, name, r.Cookies[name])

@@ -131,6 +131,7 @@ func entries(list []string, known map[string]*entry) ([]*entry, error) {
 type entry struct {
 	url  string
 	name string // without the password
+	hash string // see id
 	health
 	listed  bool
 	latency float64 // mean time to the first byte in seconds, in which the newest answer counts an eighth; 0: none came

@@ -71,6 +71,7 @@ type Pool struct {
 	mu    sync.Mutex // guards the fields below
 	list  []*entry
 	known map[string]*entry // those that are listed, or were and have been used, by URL
+	byID  map[string]*entry // those that are listed
 	// the counts of further ones that were listed
 	unlisted tegenaria.ProxyStats
 	turn     int
@@ -174,8 +175,10 @@ func (p *Pool) replace(list []*entry) {
 		e.listed = false
 	}
 	p.list, p.turn = list, 0
+	p.byID = make(map[string]*entry, len(list))
 	for _, e := range list {
 		e.listed = true
+		p.byID[e.id()] = e
 		p.known[e.url] = e
 	}
 	for url, e := range p.known {
@@ -217,9 +220,14 @@ func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Proxy != nil {
-		if e := p.known[r.Proxy.ProxyUrl]; e != nil && e.listed && p.usable(e, host, now) {
+		e := p.known[r.Proxy.ProxyUrl]
+		switch {
+		case e == nil || !e.listed:
+		case p.usable(e, host, now):
 			p.use(e, host, now)
 			return nil
+		case r.SessionOwn() != nil: // another one would be another identity
+			return tegenaria.NotNow(p.wait(host, now))
 		}
 	}
 	e := p.choose(host, now)
@@ -411,7 +419,7 @@ func (p *Pool) banned(r *tegenaria.Request, err error) error {
 		return err
 	}
 	e.stats.Blocked++
-	p.pairOf(hostOf(r.Url), e).fails(time.Now(), true)
+	p.pairOf(hostOf(r.Url), e).fails(time.Now(), r.SessionOwn() == nil) // it may be the session that is banned
 	if !isRobots(r) || p.choose(hostOf(r.Url), time.Now()) == nil || !p.mayTry(r, robotsTries) {
 		return err
 	}

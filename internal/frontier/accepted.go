@@ -76,7 +76,9 @@ func (f *Frontier[J]) AddedAt(stored Stored, gate string, isClosed func() bool) 
 	f.added(&stored)
 	if isClosed() {
 		for _, run := range stored.Runs {
-			f.slots.Shut(run.Queue, gate)
+			if len(f.requeued.jobs[run.Queue]) == 0 { // or else they come first, and may keep what the gate's owner waits for
+				f.slots.Shut(run.Queue, gate)
+			}
 		}
 	}
 }

@@ -145,6 +145,7 @@ func (f *Frontier[J]) WaitAgain(ctx context.Context, j J) error {
 	f.mu.Lock()
 	c := j.Claim()
 	w.ask = f.slots.Ask(c.Queue, w)
+	f.slots.Unshut(c.Queue) // it may keep what the others there wait for
 	grant, from := c.drop()
 	f.release(grant, from, false)
 	f.mu.Unlock()

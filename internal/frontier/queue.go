@@ -54,6 +54,7 @@ func (f *Frontier[J]) requeueNow(j J) {
 	f.requeued.jobs[c.Queue] = append(f.requeued.jobs[c.Queue], j)
 	f.requeued.count.Add(1)
 	f.slots.Add(c.Queue, c.Priority, 1)
+	f.slots.Unshut(c.Queue) // it may keep what the others there wait for
 	f.signal()
 }
 

@@ -38,7 +38,9 @@ type Ended struct {
 	Cache *Cache // what the HTTP cache has saved; nil: there is none
 
 	Proxies []Proxy // those with the most requests come first
-	Blocked int64   // answers that a site has blocked
+
+	Sessions *Sessions // nil: there are none
+	Blocked  int64     // answers that a site has blocked
 
 	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
 	Example   string  // the URL of one of them
@@ -127,6 +129,35 @@ func (c Cache) lines() (lines []Line) {
 		lines = append(lines, Line{Warn: true, Text: problem})
 	}
 	return lines
+}
+
+// Sessions is what has become of the sessions.
+type Sessions struct{ Named, Nameless, Logins, Failed, Expired, Retired, Waiting, Rejected int64 }
+
+// line says it: "sessions: 3 with a name, 40 without; 5 logins, 1 failed; 12 retired".
+func (s *Sessions) line() Line {
+	text := fmt.Sprintf("sessions: %s with a name, %s without", Number(s.Named), Number(s.Nameless))
+	if s.Logins+s.Failed > 0 {
+		text += "; " + Count(s.Logins, "login")
+	}
+	for _, part := range []struct {
+		n    int64
+		text string
+	}{{s.Failed, " failed"}, {s.Rejected, " given up"}} {
+		if part.n > 0 {
+			text += ", " + Number(part.n) + part.text
+		}
+	}
+	for _, part := range []struct {
+		n    int64
+		text string
+	}{{s.Expired, " expired"}, {s.Retired, " retired"}} {
+		if part.n > 0 {
+			text += "; " + Number(part.n) + part.text
+		}
+	}
+	return Line{Warn: s.Rejected > 0, Text: text, Numbers: Numbers{"named": s.Named, "nameless": s.Nameless, "logins": s.Logins,
+		"logins_failed": s.Failed, "logins_given_up": s.Rejected, "expired": s.Expired, "retired": s.Retired}}
 }
 
 // Proxy is what one proxy has done.
@@ -282,6 +313,9 @@ func (e Ended) Lines() []Line {
 		lines = append(lines, e.Cache.lines()...)
 	}
 	lines = append(lines, proxies(e.Proxies)...)
+	if e.Sessions != nil {
+		lines = append(lines, e.Sessions.line())
+	}
 	if e.Blocked > 0 {
 		lines = append(lines, Line{Warn: true, Text: Count(e.Blocked, "answer") + " blocked by the sites, and not parsed",
 			Numbers: Numbers{"blocked": e.Blocked}})

@@ -131,7 +131,8 @@ func (t *Table) named(name string) *gate {
 }
 
 // Shut lets nothing in at the gate of that name until [Table.Open]. What waits in a queue that the table holds has to pass it: that is the
-// gate of its lane, or else its slot hangs on it. The name must not be that of a gate that [Table.Enter] is given for other queues.
+// gate of its lane, or else its slot hangs on it. The name must not be that of a gate that [Table.Enter] is given for other queues. It does
+// nothing while waiters wait there, which may keep what the gate's owner waits for.
 func (t *Table) Shut(queue, name string) {
 	s := t.slots.get(Name(queue))
 	if s == nil {
@@ -140,10 +141,28 @@ func (t *Table) Shut(queue, name string) {
 	if l := s.lane(queue); l != nil && l.gate.name == name {
 		s = l
 	}
+	if s.first != nil {
+		return
+	}
 	g := t.named(name)
 	g.shut = true
 	t.hang(s, g)
 	t.place(s)
+}
+
+// Unshut ends a [Table.Shut] for what waits in one queue.
+func (t *Table) Unshut(queue string) {
+	s := t.slots.get(Name(queue))
+	if s == nil {
+		return
+	}
+	if l := s.lane(queue); l != nil {
+		t.Open(l.gate.name)
+	}
+	if s.gate != nil && s.gate.shut {
+		t.hang(s, nil)
+		t.place(s)
+	}
 }
 
 // Open ends a [Table.Shut] for all slots that hang on the gate. It does nothing for a gate that none hangs on.

@@ -395,13 +395,24 @@ func (h *harness) shut(name string) {
 	if _, at, isLane := strings.Cut(name, "\x00"); isLane && h.IntN(2) == 0 && h.exists(name) {
 		gate = at
 	}
-	if h.IntN(2) == 0 {
+	s := h.ref.slots[slots.Name(name)]
+	switch h.IntN(5) {
+	case 0, 1:
 		h.openGate(gate)
+		return
+	case 2:
+		h.unshut(name)
 		return
 	}
 	h.tab.Shut(name, gate)
-	s := h.ref.slots[slots.Name(name)]
 	if s == nil {
+		return
+	}
+	waited := &s.refQueue
+	if slices.Contains(h.lanes, gate) {
+		waited = s.lanes[name]
+	}
+	if len(waited.waiters) > 0 {
 		return
 	}
 	h.ref.shut[gate] = true
@@ -409,6 +420,21 @@ func (h *harness) shut(name string) {
 		s.gate = gate
 	}
 	h.ref.tidy(slots.Name(name))
+}
+
+// unshut lets what waits in a queue be taken though its gate is shut.
+func (h *harness) unshut(name string) {
+	h.tab.Unshut(name)
+	s := h.ref.slots[slots.Name(name)]
+	if s == nil {
+		return
+	}
+	if h.exists(name) && s.lanes[name] != nil {
+		delete(h.ref.shut, s.lanes[name].at)
+	}
+	if h.ref.shut[s.gate] {
+		s.gate = ""
+	}
 }
 
 // exists reports whether a lane has work, or grants that are open.

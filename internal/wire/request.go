@@ -48,6 +48,7 @@ const (
 	tagCtxID
 	tagData // the name of a type, and JSON
 	tagVariant
+	tagSession
 )
 
 // The defaults of two fields. A field that has its default takes no bytes.
@@ -86,12 +87,13 @@ type Extras struct {
 	MaxConns    int
 	Data        *Datum // nil = none
 	Variant     string
+	Session     string
 }
 
 // IsZero reports whether no field is set.
 func (x *Extras) IsZero() bool {
 	return x.Timeout == 0 && len(x.AllowStatus) == 0 && x.Slot == "" && x.Downloader == "" && x.MaxConns == 0 && x.Data == nil &&
-		x.Variant == ""
+		x.Variant == "" && x.Session == ""
 }
 
 // AppendPlain appends the encoding of a request that has only its URL.
@@ -172,6 +174,7 @@ func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err 
 		w.buf = AppendText(AppendText(append(w.buf, tagData), r.Data.Type), r.Data.JSON)
 	}
 	w.text(tagVariant, r.Variant)
+	w.text(tagSession, r.Session)
 	return AppendPlain(w.buf, r.URL), nil
 }
 
@@ -326,6 +329,8 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 		r.Data = &Datum{Type: d.Text(), JSON: slices.Clone(d.bytes())}
 	case tagVariant:
 		r.Variant = d.Text()
+	case tagSession:
+		r.Session = d.Text()
 	default:
 		return ErrMalformed
 	}

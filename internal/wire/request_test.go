@@ -36,7 +36,7 @@ func full() wire.Request {
 		},
 		Flags:        wire.Flags{NoRedirects: true, DoNotFilter: true, Spool: true, ChainFiltered: true, ChainSetCookie: true, Partial: true},
 		MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Chain: [][16]byte{{1, 2, 3}, {15: 9}},
-		Extras: wire.Extras{Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500}, Slot: "s", Downloader: "d", MaxConns: 4, Variant: "v"},
+		Extras: wire.Extras{Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500}, Slot: "s", Downloader: "d", MaxConns: 4, Variant: "v", Session: "s2"},
 	}
 }
 

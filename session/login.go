@@ -1,0 +1,108 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/guard"
+)
+
+// Login is one attempt to log a session in. Only the func of [Options].Login that it is given to may use it, in as many goroutines as it
+// likes.
+type Login struct {
+	session *Session
+	ctx     *tegenaria.Context // of the request that needs the login
+	within  context.Context
+}
+
+// Session returns the session.
+func (l *Login) Session() *Session { return l.session }
+
+// Context ends when the time for the login is over, or the crawl is stopped.
+func (l *Login) Context() context.Context { return l.within }
+
+// Fetch asks for a page in the session, with its cookies, proxy and header fields, as Context.Fetch does: politely, and by robots.txt.
+func (l *Login) Fetch(r *tegenaria.Request) (*tegenaria.Response, error) {
+	if r != nil {
+		r.SetSession(l.session.name, l)
+	}
+	caller := *l.ctx
+	caller.Ctx = l.within
+	return caller.Fetch(r)
+}
+
+// run calls the func in a goroutine of its own: one that does not return in time is left behind, and what it fetches fails.
+func (l *Login) run(login func(*Login) error, limit time.Duration) error {
+	var cancel context.CancelFunc
+	l.within, cancel = context.WithTimeoutCause(l.ctx, limit, fmt.Errorf("it has taken longer than %s", limit))
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		err := errGivenUp // unless it returns: it may call runtime.Goexit
+		defer func() { done <- err }()
+		err = guard.Protect(func() error { return login(l) })
+	}()
+	select {
+	case err := <-done:
+		if err != nil && context.Cause(l.within) != nil && l.ctx.Err() == nil {
+			return context.Cause(l.within)
+		}
+		return err
+	case <-l.within.Done():
+		return context.Cause(l.within)
+	}
+}
+
+var (
+	errGivenUp = errors.New("its code was given up")
+	errBroken  = errors.New("the logins before have all failed")
+)
+
+// LoginError says that a login has failed as often as it may. Requests of the session give up with it.
+type LoginError struct {
+	Session  string // its name
+	Attempts int    // that have failed
+	Err      error  // of the last one
+}
+
+// Error names session, attempts and the last error.
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("session: the login of %s has failed, attempt %d: %v", e.Session, e.Attempts, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// Reason is what such requests are counted as: "login: " and what the last attempt has failed for, without numbers that differ.
+func (e *LoginError) Reason() string {
+	var short interface{ Reason() string }
+	if errors.As(e.Err, &short) {
+		return "login: " + short.Reason()
+	}
+	return "login: " + e.Err.Error()
+}
+
+// ExpiredError says that a site has ended a login, as [Options].Expired has found.
+type ExpiredError struct{ Session, URL string }
+
+// Error names the session.
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("session: %s is not logged in any more", e.Session)
+}
+
+// Reason is "expired".
+func (e *ExpiredError) Reason() string { return "expired" }
+
+// ClusterError is the failure of a request that names a session, in a job of several programs: each would log in by itself.
+type ClusterError struct{ Session string }
+
+// Error names session and remedy.
+func (e *ClusterError) Error() string {
+	return fmt.Sprintf("session: %s cannot be used by several workers, each would log in by itself; run the requests of sessions with names in a job of one program", e.Session)
+}
+
+// Reason is "session in a cluster".
+func (e *ClusterError) Reason() string { return "session in a cluster" }

@@ -1,0 +1,73 @@
+package session
+
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/proxy"
+)
+
+// Options configures a [Pool].
+type Options struct {
+	// Size is how many sessions without a name there are at most. 0 means that only requests that name a session have one.
+	Size int
+
+	// Concurrency is how many requests of one session are sent at once; 0 means 1.
+	Concurrency int
+
+	// MaxUses and MaxAge say after how many requests, and how long after its first one, a session without a name is thrown away; 0 means
+	// never.
+	MaxUses int
+	MaxAge  time.Duration
+
+	// Login logs a session in, before its first request and whenever its login is over. It runs when the first request needs it, and the
+	// other requests of the session wait. It asks the site by [Login.Fetch]. An error means that the login has failed: it is tried
+	// again, LoginAttempts times in all (0: 3), each for LoginTimeout at most (0: 2 minutes). After that the requests of a session with a name
+	// give up as "login: …", and a session without one is replaced. If you have sessions of both kinds, see [Session.Name].
+	Login         func(l *Login) error
+	LoginTimeout  time.Duration
+	LoginAttempts int
+
+	// Expired reports whether a response says that the session is not logged in any more, as a redirect to the login page does. Then the
+	// request runs again after a new login. Nil: only [Session.Retire] ends a login.
+	Expired func(page *tegenaria.Response) bool
+
+	// Proxies gives each session its proxy; the pool registers it. Nil: the sessions have none of their own.
+	Proxies *proxy.Pool
+
+	// Cookies keeps the cookies, in a jar for each session; the pool registers it. Nil: it makes one. A program that has registered
+	// another one of its own names that here.
+	Cookies *middleware.Cookies
+
+	// Headers are sets of header fields, such as User-Agent with Accept-Language: each session sends one of them, with all its requests
+	// that do not set these fields themselves. None: the sessions do not differ in that.
+	Headers []map[string]string
+
+	// Priority is that of the middleware; 0 means 350, which is before other middlewares choose header fields.
+	Priority int
+}
+
+const (
+	defaultPriority = 350
+	mostErrors      = 3           // in a row: then a session without a name is thrown away
+	mostBlocked     = 3           // in a row: then one with a name logs in again
+	brokenLogins    = 10          // in a row, of sessions without a name: then no more are tried
+	firstPause      = time.Second // before a login is tried again, doubled each time
+)
+
+// None is a name for [As]: that of no session.
+const None = "-"
+
+// As has a request sent in the session of that name, which must not begin with "#". With [None] it is sent without one.
+func As(name string) tegenaria.RequestOption { return tegenaria.RequestWithSession(name) }
+
+// Of returns the session of a page. A page without one has a session without a name that nothing is known of.
+func Of(page *tegenaria.Response) *Session {
+	if page != nil && page.Request() != nil {
+		if s, ok := page.Request().SessionOwn().(*Session); ok {
+			return s
+		}
+	}
+	return new(Session)
+}

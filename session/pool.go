@@ -1,0 +1,688 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/middleware"
+)
+
+// Pool is a middleware that gives each request its session. Make one with [NewPool]; it serves one run at a time. Its methods may be called
+// concurrently.
+type Pool struct {
+	opts    Options
+	cookies *middleware.Cookies
+	gate    *tegenaria.Gate // of the sessions without a name
+	cluster bool            // other programs work on the job
+
+	mu       sync.Mutex // guards the fields below, and the sessions
+	sessions map[string]*Session
+	free     []*Session // those without a name that may be chosen
+	nameless int        // how many there are
+	last     int        // number of the one that was made last
+	using    map[*tegenaria.Context]use
+	logins   map[*tegenaria.Context]*Session // that are under way, by the request that needs them
+	waits    bool                            // the gate is closed until a request has ended
+	broken   int                             // logins in a row that have failed, of sessions without a name
+	stats    tegenaria.SessionStats
+	version  uint64
+	changes  map[*Session]bool // since ChangedState was called last
+	dropped  []string
+}
+
+// use is a request that is sent in a session.
+type use struct {
+	*Session
+	logins int // how often the session had logged in by then
+}
+
+// NewPool makes a pool.
+func NewPool(opts Options) *Pool {
+	opts.Concurrency = max(opts.Concurrency, 1)
+	if opts.LoginTimeout <= 0 {
+		opts.LoginTimeout = 2 * time.Minute
+	}
+	if opts.LoginAttempts <= 0 {
+		opts.LoginAttempts = 3
+	}
+	if opts.Priority == 0 {
+		opts.Priority = defaultPriority
+	}
+	p := &Pool{opts: opts, cookies: opts.Cookies, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
+		logins: make(map[*tegenaria.Context]*Session), changes: make(map[*Session]bool)}
+	if p.cookies == nil {
+		p.cookies = middleware.NewCookies(middleware.CookieOptions{Jars: 1 << 30, Bytes: 1 << 30})
+	}
+	if opts.Size > 0 {
+		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
+	}
+	return p
+}
+
+// GetName returns "sessions".
+func (p *Pool) GetName() string { return "sessions" }
+
+// GetPriority returns that of the options.
+func (p *Pool) GetPriority() int { return p.opts.Priority }
+
+// Middlewares returns what the sessions work together with: the cookies, and the proxies if there are some.
+func (p *Pool) Middlewares() []tegenaria.MiddlewaresInterface {
+	list := []tegenaria.MiddlewaresInterface{p.cookies}
+	if p.opts.Proxies != nil {
+		list = append(list, p.opts.Proxies)
+	}
+	return list
+}
+
+// Open notes whether other programs work on the job.
+func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
+	p.cluster = tegenaria.WorkerName(ctx) != ""
+	return nil
+}
+
+// GateOf says which session a request has to wait for.
+func (p *Pool) GateOf(r *tegenaria.Request) (gate *tegenaria.Gate, apart bool) {
+	if _, in := r.SessionOwn().(*Login); in {
+		return nil, false
+	}
+	name := r.Session()
+	switch {
+	case name == None:
+		return nil, false
+	case name != "" && name[0] != '#':
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.named(name).gate, true
+	}
+	return p.gate, false
+}
+
+// named returns the session of a name.
+func (p *Pool) named(name string) *Session {
+	s := p.sessions[name]
+	if s == nil {
+		s = p.newSession(name)
+	}
+	if s.gate == nil {
+		s.gate = tegenaria.NewGateOf("the session "+name, p.opts.Concurrency)
+	}
+	return s
+}
+
+func (p *Pool) newSession(name string) *Session {
+	s := &Session{name: name, pool: p, index: -1}
+	if n := len(p.opts.Headers); n > 0 {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		s.Header = int(h.Sum32() % uint32(n))
+	}
+	p.sessions[name] = s
+	return s
+}
+
+// changed notes that a session is to be stored.
+func (p *Pool) changed(s *Session) { p.changes[s] = true }
+
+// ProcessRequest gives the request its session.
+func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
+	r := ctx.Request
+	if l, in := r.SessionOwn().(*Login); in {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.dress(r, l.session, l)
+	}
+	name := r.Session()
+	switch {
+	case name == None:
+		return nil
+	case name != "" && name[0] != '#':
+		if p.cluster {
+			return tegenaria.GiveUp(&ClusterError{Session: name})
+		}
+		p.mu.Lock()
+		s := p.named(name)
+		p.mu.Unlock()
+		return p.enter(ctx, s)
+	case p.opts.Size > 0:
+		return p.visit(ctx, name)
+	}
+	return nil
+}
+
+// enter lets a request into a session with a name.
+func (p *Pool) enter(ctx *tegenaria.Context, s *Session) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		switch {
+		case s.refused != nil:
+			return tegenaria.GiveUp(s.refused)
+		case s.login != nil:
+			s.gate.Close() // its end opens the gate
+			return tegenaria.NotNow(s.gate)
+		case s.busy >= p.opts.Concurrency: // one that has waited in line once more has come before
+			s.waits = true
+			s.gate.Close()
+			return tegenaria.NotNow(s.gate)
+		}
+		if err := p.address(s, hostOf(ctx.Request)); err != nil {
+			return err
+		}
+		if s.In || p.opts.Login == nil {
+			return p.begin(ctx, s)
+		}
+		if err := p.logIn(ctx, s); err != nil {
+			return err
+		}
+	}
+}
+
+// address makes sure that a session has a proxy that can be used. The error puts the request off.
+func (p *Pool) address(s *Session, host string) error {
+	if p.opts.Proxies == nil {
+		return nil
+	}
+	if s.Proxy != "" {
+		url, at := p.opts.Proxies.URL(s.Proxy, host)
+		switch {
+		case url != "" && at.IsZero():
+			return nil
+		case url != "" && p.opts.Login == nil && s.HasName(): // nobody could log it in at another address
+			s.gate.Because("its proxy is not used at the moment")
+			s.gate.CloseFor(max(time.Until(at), time.Millisecond))
+			return tegenaria.NotNow(s.gate)
+		}
+	}
+	id, wait := p.opts.Proxies.Pick(host)
+	if wait != nil {
+		return tegenaria.NotNow(wait)
+	}
+	if s.Proxy != "" {
+		p.end(s)
+	}
+	s.Proxy = id
+	p.changed(s)
+	return nil
+}
+
+// end ends the login of a session.
+func (p *Pool) end(s *Session) {
+	s.In = false
+	p.cookies.Clear(s.Jar())
+	p.changed(s)
+}
+
+// logIn logs a session in, without the mutex. The error is what becomes of the request.
+func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
+	l := &Login{session: s, ctx: ctx}
+	s.login = l
+	p.logins[ctx] = s
+	if s.gate != nil {
+		s.gate.Because("it is logging in")
+		s.gate.Close()
+	}
+	p.mu.Unlock()
+	err := l.run(p.opts.Login, p.opts.LoginTimeout)
+	if err == nil {
+		p.mu.Lock()
+		in := s.login == l
+		if in {
+			s.In, s.Logins = true, s.Logins+1
+			p.changed(s)
+		}
+		p.mu.Unlock()
+		if in {
+			err = ctx.KeepState()
+		}
+	}
+	p.mu.Lock()
+	if s.login != l { // it was given up meanwhile
+		return tegenaria.NotNow(s.gate)
+	}
+	s.login = nil
+	delete(p.logins, ctx)
+	if err == nil {
+		s.failed, p.broken = 0, 0
+		p.stats.Logins++
+		p.open(s)
+		return nil
+	}
+	s.In = false
+	if ctx.Err() != nil { // the crawl ends
+		p.open(s)
+		return err
+	}
+	return p.loginFailed(s, err)
+}
+
+// open opens the gate of a session.
+func (p *Pool) open(s *Session) {
+	if s.gate != nil {
+		s.waits = false
+		s.gate.Open()
+	}
+}
+
+// loginFailed counts an attempt, and returns what becomes of the request.
+func (p *Pool) loginFailed(s *Session, err error) error {
+	p.stats.Failed++
+	s.failed++
+	p.cookies.Clear(s.Jar())
+	failure := &LoginError{Session: s.name, Attempts: s.failed, Err: err}
+	switch {
+	case s.gate == nil:
+		p.broken++
+		return failure
+	case s.failed >= p.opts.LoginAttempts:
+		p.refuse(s, failure)
+		return tegenaria.GiveUp(failure)
+	}
+	s.gate.Because(fmt.Sprintf("attempt %d of its login has failed: %v", s.failed, err))
+	s.waits = false
+	s.gate.CloseFor(firstPause << (s.failed - 1))
+	return tegenaria.NotNow(s.gate)
+}
+
+// refuse gives up a session with a name.
+func (p *Pool) refuse(s *Session, why error) {
+	s.refused = why
+	p.stats.Rejected++
+	p.open(s)
+}
+
+// visit gives a request a session without a name: the one that it names, or any.
+func (p *Pool) visit(ctx *tegenaria.Context, name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	host := hostOf(ctx.Request)
+	for attempt := 1; ; attempt++ {
+		s := p.sessions[name]
+		switch {
+		case s != nil && (s.login != nil || s.busy >= p.opts.Concurrency):
+			return p.full()
+		case s == nil || p.address(s, host) != nil:
+			var err error
+			if s, err = p.choose(host); err != nil {
+				return err
+			}
+		}
+		if s.In || p.opts.Login == nil {
+			return p.begin(ctx, s)
+		}
+		if p.broken >= brokenLogins {
+			p.discard(s)
+			return tegenaria.GiveUp(&LoginError{Session: s.name, Attempts: p.broken, Err: errBroken})
+		}
+		p.unlist(s) // until it is logged in
+		err := p.logIn(ctx, s)
+		if err == nil {
+			p.list(s)
+			p.reopen()
+			return p.begin(ctx, s)
+		}
+		p.discard(s)
+		var failed *LoginError
+		switch {
+		case !errors.As(err, &failed):
+			return err
+		case attempt >= p.opts.LoginAttempts:
+			failed.Attempts = attempt
+			return tegenaria.GiveUp(failed)
+		}
+		name = ""
+	}
+}
+
+// full has a request wait until another one has ended.
+func (p *Pool) full() error {
+	p.waits = true
+	p.gate.Close()
+	return tegenaria.NotNow(p.gate)
+}
+
+// choose returns a session without a name that can be used for a host: a new one while there may be more, or else the better of two.
+func (p *Pool) choose(host string) (*Session, error) {
+	if p.nameless < p.opts.Size {
+		return p.make(host)
+	}
+	for range 4 {
+		if len(p.free) == 0 {
+			return nil, p.full()
+		}
+		s, other := p.free[rand.IntN(len(p.free))], p.free[rand.IntN(len(p.free))]
+		if other.errors < s.errors || other.errors == s.errors && other.kept.Uses < s.kept.Uses {
+			s = other
+		}
+		if p.opts.MaxAge > 0 && time.Since(s.Born) > p.opts.MaxAge {
+			p.drop(s)
+			return p.make(host)
+		}
+		if p.opts.Proxies == nil {
+			return s, nil
+		}
+		if url, at := p.opts.Proxies.URL(s.Proxy, host); url != "" && at.IsZero() {
+			return s, nil
+		} else if url == "" {
+			p.drop(s)
+			return p.make(host)
+		}
+	}
+	for _, s := range p.free {
+		if url, at := p.opts.Proxies.URL(s.Proxy, host); url != "" && at.IsZero() {
+			return s, nil
+		}
+	}
+	id, wait := p.opts.Proxies.Pick(host)
+	if wait != nil {
+		return nil, tegenaria.NotNow(wait)
+	}
+	p.drop(p.free[0]) // it makes room for one with a proxy that can be used
+	return p.made(id), nil
+}
+
+// make makes a session without a name.
+func (p *Pool) make(host string) (*Session, error) {
+	if p.opts.Proxies == nil {
+		return p.made(""), nil
+	}
+	id, wait := p.opts.Proxies.Pick(host)
+	if wait != nil {
+		return nil, tegenaria.NotNow(wait)
+	}
+	return p.made(id), nil
+}
+
+func (p *Pool) made(proxy string) *Session {
+	p.last++
+	s := p.newSession("#" + strconv.Itoa(p.last))
+	if n := len(p.opts.Headers); n > 0 {
+		s.Header = p.last % n
+	}
+	s.Proxy = proxy
+	p.nameless++
+	p.stats.Nameless++
+	p.list(s)
+	p.changed(s)
+	return s
+}
+
+// list lets a session be chosen if it has room for a request.
+func (p *Pool) list(s *Session) {
+	if s.index < 0 && !s.gone && s.login == nil && s.busy < p.opts.Concurrency {
+		s.index = len(p.free)
+		p.free = append(p.free, s)
+	}
+}
+
+func (p *Pool) unlist(s *Session) {
+	if s.index < 0 {
+		return
+	}
+	end := len(p.free) - 1
+	p.free[s.index] = p.free[end]
+	p.free[s.index].index = s.index
+	p.free[end] = nil
+	p.free, s.index = p.free[:end], -1
+}
+
+// drop throws a session without a name away.
+func (p *Pool) drop(s *Session) {
+	if s.gone {
+		return
+	}
+	p.stats.Retired++
+	p.discard(s)
+}
+
+// discard is drop for one that is not counted.
+func (p *Pool) discard(s *Session) {
+	if s.gone {
+		return
+	}
+	s.gone = true
+	p.unlist(s)
+	p.nameless--
+	delete(p.sessions, s.name)
+	delete(p.changes, s)
+	p.dropped = append(p.dropped, s.name)
+	if s.busy == 0 {
+		p.cookies.Clear(s.Jar())
+	}
+	p.reopen()
+}
+
+// reopen lets requests come again that wait for a session without a name.
+func (p *Pool) reopen() {
+	if p.waits {
+		p.waits = false
+		p.gate.Open()
+	}
+}
+
+// begin notes that a request is sent in a session.
+func (p *Pool) begin(ctx *tegenaria.Context, s *Session) error {
+	if err := p.dress(ctx.Request, s, s); err != nil {
+		return err
+	}
+	if s.Born.IsZero() {
+		s.Born = time.Now()
+		p.changed(s)
+		if s.gate != nil {
+			p.stats.Named++
+		}
+	}
+	s.kept.Uses++
+	s.busy++
+	p.using[ctx] = use{s, s.Logins}
+	if s.gate == nil && s.busy >= p.opts.Concurrency {
+		p.unlist(s)
+	}
+	return nil
+}
+
+// dress gives a request what belongs to a session. own is for SessionOwn.
+func (p *Pool) dress(r *tegenaria.Request, s *Session, own any) error {
+	r.SetSession(s.name, own)
+	if r.Meta == nil {
+		r.Meta = make(map[string]any)
+	}
+	r.Meta[middleware.MetaCookieJar] = s.Jar()
+	if s.Proxy != "" {
+		url, _ := p.opts.Proxies.URL(s.Proxy, hostOf(r))
+		if url == "" {
+			return tegenaria.NotNow(nil)
+		}
+		r.Proxy = &tegenaria.Proxy{ProxyUrl: url}
+	}
+	if len(p.opts.Headers) > 0 {
+		setDefaults(r, p.opts.Headers[s.Header%len(p.opts.Headers)])
+	}
+	return nil
+}
+
+// setDefaults sets header fields that a request does not have.
+func setDefaults(r *tegenaria.Request, fields map[string]string) {
+	if r.Header == nil {
+		r.Header = make(map[string]string)
+	}
+fields:
+	for name, value := range fields {
+		for known := range r.Header {
+			if strings.EqualFold(known, name) {
+				continue fields
+			}
+		}
+		r.Header[name] = value
+	}
+}
+
+// ProcessResponse looks whether the session is still logged in.
+func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	resp := ctx.Response()
+	if state := resp.Cached().State; state == tegenaria.CacheHit || state == tegenaria.CacheStale {
+		return nil
+	}
+	p.mu.Lock()
+	u, known := p.using[ctx]
+	p.mu.Unlock()
+	if !known {
+		return nil
+	}
+	expired := p.opts.Login != nil && p.opts.Expired != nil && p.opts.Expired(resp)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := u.Session
+	if !expired {
+		s.errors, s.blocked, s.ended = 0, 0, 0
+		return nil
+	}
+	why := &ExpiredError{Session: s.name, URL: resp.URL}
+	if s.gate == nil {
+		p.stats.Expired++
+		p.discard(s)
+		return tegenaria.Retry(0, why)
+	}
+	if u.logins == s.Logins && s.In { // or else it has logged in since
+		p.stats.Expired++
+		p.end(s)
+		if s.ended++; s.ended >= p.opts.LoginAttempts {
+			p.refuse(s, &LoginError{Session: s.name, Attempts: s.ended, Err: why})
+		}
+	}
+	return tegenaria.NotNow(nil)
+}
+
+// ProcessError notes failures of a session.
+func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+	if errors.Is(err, tegenaria.ErrIgnoreRequest) {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u, known := p.using[ctx]
+	if !known {
+		return err
+	}
+	s := u.Session
+	var blocked *tegenaria.BlockedError
+	var proxy *tegenaria.ProxyError
+	switch {
+	case errors.As(err, &blocked) && s.gate == nil:
+		p.drop(s)
+	case errors.As(err, &blocked):
+		if s.blocked++; s.blocked >= mostBlocked && p.opts.Login != nil {
+			s.blocked = 0
+			p.stats.Retired++
+			p.end(s)
+		}
+	case errors.As(err, &proxy): // the pool of the proxies knows
+	case isNetwork(err) && s.gate == nil:
+		if s.errors++; s.errors >= mostErrors {
+			p.drop(s)
+		}
+	}
+	return err
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network)
+}
+
+// Released notes that a request of a session has ended.
+func (p *Pool) Released(ctx *tegenaria.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u, known := p.using[ctx]; known {
+		delete(p.using, ctx)
+		p.release(u.Session)
+		return
+	}
+	if s := p.logins[ctx]; s != nil { // that was given up together with the request
+		delete(p.logins, ctx)
+		s.login = nil
+		p.stopped(s)
+	}
+}
+
+func (p *Pool) release(s *Session) {
+	s.busy--
+	switch {
+	case s.gate != nil:
+		if s.waits && s.login == nil {
+			p.open(s)
+		}
+	case s.gone:
+		if s.busy == 0 {
+			p.cookies.Clear(s.Jar())
+		}
+	case p.opts.MaxUses > 0 && s.kept.Uses >= p.opts.MaxUses:
+		p.drop(s)
+	default:
+		p.list(s)
+		p.reopen()
+	}
+}
+
+// stopped counts a login that was given up.
+func (p *Pool) stopped(s *Session) {
+	if s.gate == nil {
+		p.stats.Failed++
+		p.discard(s)
+		return
+	}
+	_ = p.loginFailed(s, errGivenUp)
+}
+
+// retire is that of a session.
+func (p *Pool) retire(s *Session, _ string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case s.gone:
+	case s.gate == nil:
+		p.drop(s)
+	default:
+		p.stats.Retired++
+		p.end(s)
+	}
+}
+
+// Sessions returns the names of those with a name that were used.
+func (p *Pool) Sessions() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for name, s := range p.sessions {
+		if s.gate != nil && !s.Born.IsZero() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// SessionStats returns the counters of this run.
+func (p *Pool) SessionStats() tegenaria.SessionStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st := p.stats
+	for _, s := range p.sessions {
+		if s.gate != nil && s.gate.IsClosed() {
+			st.Waiting++
+		}
+	}
+	return st
+}
+
+// hostOf returns the host of a request.
+func hostOf(r *tegenaria.Request) string { return urlx.Hostname(r.Url) }
