@@ -1,15 +1,14 @@
 package middleware
 
 import (
-	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // BlockRules say which answers are no pages, but what a site sends to those that it does not want to serve. Each of the rules is enough.
@@ -78,7 +77,7 @@ func (m *Blocks) SeesInternal() bool { return !m.rules.Robots }
 func (m *Blocks) ProcessRequest(ctx *tegenaria.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.hosts[hostOf(ctx.Request.Url)]; h != nil && h.answers >= mostBlocked {
+	if h := m.hosts[urlx.Hostname(ctx.Request.Url)]; h != nil && h.answers >= mostBlocked {
 		return tegenaria.GiveUp(h.last)
 	}
 	return nil
@@ -88,7 +87,7 @@ func (m *Blocks) ProcessRequest(ctx *tegenaria.Context) error {
 func (m *Blocks) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
 	rule, evidence := m.rule(ctx.Request, resp)
-	host := hostOf(ctx.Request.Url)
+	host := urlx.Hostname(ctx.Request.Url)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if rule == "" {
@@ -118,7 +117,7 @@ func (m *Blocks) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Con
 // rule returns the rule by which a response is blocked, and what it has found; "" is a page.
 func (m *Blocks) rule(r *tegenaria.Request, resp *tegenaria.Response) (rule, evidence string) {
 	if slices.Contains(m.rules.Status, resp.Status) {
-		return fmt.Sprintf("status %d", resp.Status), m.beginning(resp)
+		return fmt.Sprintf("status %d", resp.Status), cut(head(resp))
 	}
 	for name, part := range m.rules.Header {
 		if value := first(resp.Header, name); value != "" && strings.Contains(value, part) {
@@ -155,9 +154,6 @@ func head(resp *tegenaria.Response) string {
 	return text[:min(len(text), blockText)]
 }
 
-// beginning returns what a page begins with, as evidence.
-func (m *Blocks) beginning(resp *tegenaria.Response) string { return cut(head(resp)) }
-
 // cut shortens evidence to a line.
 func cut(text string) string {
 	text = strings.Join(strings.Fields(text[:min(len(text), 4*evidenceLength)]), " ")
@@ -165,12 +161,4 @@ func cut(text string) string {
 		return string(runes[:evidenceLength]) + "…"
 	}
 	return strings.ToValidUTF8(text, "")
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return cmp.Or(u.Hostname(), address)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Choice says which of the proxies that can be used a request goes through.
@@ -215,7 +216,7 @@ func (p *Pool) openAll() (open func()) {
 // ProcessRequest chooses the proxy. A request that has one of the list keeps it while it can be used: so does the target of a redirect.
 func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	r := ctx.Request
-	host := hostOf(r.Url)
+	host := urlx.Hostname(r.Url)
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -292,7 +293,7 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	case resp.Status == http.StatusForbidden && !p.opts.Robots && isRobots(ctx.Request):
 		return &tegenaria.BlockedError{URL: resp.URL, Rule: "status 403"}
 	}
-	host := hostOf(ctx.Request.Url)
+	host := urlx.Hostname(ctx.Request.Url)
 	p.mu.Lock()
 	e := p.known[ctx.Request.Proxy.ProxyUrl]
 	if e == nil {
@@ -367,7 +368,7 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	p.mu.Lock()
 	if e := p.known[r.Proxy.ProxyUrl]; e != nil {
 		e.stats.Errors++
-		p.pairOf(hostOf(r.Url), e).fails(time.Now(), false)
+		p.pairOf(urlx.Hostname(r.Url), e).fails(time.Now(), false)
 	}
 	p.mu.Unlock()
 	return err
@@ -385,7 +386,7 @@ func isNetwork(err error) bool {
 // through another proxy, if it has not tried too many. Otherwise the error is failure, as one of the proxy.
 func (p *Pool) failed(ctx *tegenaria.Context, why error, everywhere bool, failure error) error {
 	r, now := ctx.Request, time.Now()
-	host := hostOf(r.Url)
+	host := urlx.Hostname(r.Url)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.known[r.Proxy.ProxyUrl]
@@ -419,15 +420,15 @@ func (p *Pool) banned(r *tegenaria.Request, err error) error {
 		return err
 	}
 	e.stats.Blocked++
-	p.pairOf(hostOf(r.Url), e).fails(time.Now(), r.SessionOwn() == nil) // it may be the session that is banned
-	if !isRobots(r) || p.choose(hostOf(r.Url), time.Now()) == nil || !p.mayTry(r, robotsTries) {
+	p.pairOf(urlx.Hostname(r.Url), e).fails(time.Now(), r.SessionOwn() == nil) // it may be the session that is banned
+	if !isRobots(r) || p.choose(urlx.Hostname(r.Url), time.Now()) == nil || !p.mayTry(r, robotsTries) {
 		return err
 	}
 	return tegenaria.NotNow(nil)
 }
 
 // isRobots reports whether a request is for a robots.txt.
-func isRobots(r *tegenaria.Request) bool { return strings.HasSuffix(r.Url, "/robots.txt") }
+func isRobots(r *tegenaria.Request) bool { return urlx.Path(r.Url) == "/robots.txt" }
 
 // mayTry counts a free try of a request, and returns false if it has had as many as it may.
 func (p *Pool) mayTry(r *tegenaria.Request, most uint8) bool {
@@ -577,17 +578,4 @@ func (p *Pool) ProxyStats() []tegenaria.ProxyStats {
 		list = append(list, s)
 	}
 	return list
-}
-
-// hostOf returns the host of a URL that the engine has accepted, without its port.
-func hostOf(address string) string {
-	_, rest, _ := strings.Cut(address, "://")
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	rest = rest[strings.LastIndexByte(rest, '@')+1:]
-	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, ']') {
-		rest = rest[:i]
-	}
-	return rest
 }
