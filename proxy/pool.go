@@ -3,11 +3,13 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +28,29 @@ const (
 	LeastUsed                // the one that was used least often
 	StickyHost               // the same one for all requests of a host, as long as it works
 )
+
+var choices = [...]string{"fastest", "in turn", "least used", "sticky by host"}
+
+// String returns the name of the choice: "fastest", "in turn", "least used" or "sticky by host".
+func (c Choice) String() string {
+	if c < 0 || int(c) >= len(choices) {
+		return fmt.Sprintf("Choice(%d)", int(c))
+	}
+	return choices[c]
+}
+
+// MarshalText writes the name.
+func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads a name.
+func (c *Choice) UnmarshalText(text []byte) error {
+	i := slices.Index(choices[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("proxy: %q is no choice; there are %q", text, choices)
+	}
+	*c = Choice(i)
+	return nil
+}
 
 // Options configures a [Pool]. The zero value is a good beginning.
 type Options struct {
@@ -73,6 +98,7 @@ type Pool struct {
 	list  []*entry
 	known map[string]*entry // those that are listed, or were and have been used, by URL
 	byID  map[string]*entry // those that are listed
+	names map[string]*entry // those that are listed, by name
 	// the counts of further ones that were listed
 	unlisted tegenaria.ProxyStats
 	turn     int
@@ -176,10 +202,10 @@ func (p *Pool) replace(list []*entry) {
 		e.listed = false
 	}
 	p.list, p.turn = list, 0
-	p.byID = make(map[string]*entry, len(list))
+	p.byID, p.names = make(map[string]*entry, len(list)), make(map[string]*entry, len(list))
 	for _, e := range list {
 		e.listed = true
-		p.byID[e.id()] = e
+		p.byID[e.id()], p.names[e.name] = e, e
 		p.known[e.url] = e
 	}
 	for url, e := range p.known {
@@ -213,6 +239,19 @@ func (p *Pool) openAll() (open func()) {
 	}
 }
 
+// AcceptRequest takes the password out of the proxy that the target of a redirect has from its request: a durable job does not store it.
+func (p *Pool) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
+	if r.Proxy == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.known[r.Proxy.ProxyUrl]; e != nil && e.name != e.url {
+		r.Proxy = &tegenaria.Proxy{ProxyUrl: e.name}
+	}
+	return nil
+}
+
 // ProcessRequest chooses the proxy. A request that has one of the list keeps it while it can be used: so does the target of a redirect.
 func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	r := ctx.Request
@@ -222,10 +261,14 @@ func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	defer p.mu.Unlock()
 	if r.Proxy != nil {
 		e := p.known[r.Proxy.ProxyUrl]
+		if e == nil {
+			e = p.names[r.Proxy.ProxyUrl]
+		}
 		switch {
 		case e == nil || !e.listed:
 		case p.usable(e, host, now):
 			p.use(e, host, now)
+			r.Proxy = &tegenaria.Proxy{ProxyUrl: e.url}
 			return nil
 		case r.SessionOwn() != nil: // another one would be another identity
 			return tegenaria.NotNow(p.wait(host, now))
@@ -308,9 +351,9 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 		e.took(resp.Delay)
 	}
 	rested := e.worked()
-	if key := (pair{host, e}); p.pairs[key] != nil {
-		rested = p.pairs[key].worked() || rested
-		delete(p.pairs, key)
+	if h := p.pairs[pair{host, e}]; h != nil {
+		rested = h.resting() || rested
+		delete(p.pairs, pair{host, e})
 	}
 	delete(p.tries, p.keyOf(ctx.Request))
 	open := func() {}
