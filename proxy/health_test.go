@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
@@ -136,7 +139,10 @@ func TestAllDown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			u := newUsed()
 			u.set(true, p1, p2)
-			e := u.engine(20, proxy.NewPool(proxy.List(p1, p2), proxy.Options{Direct: direct}))
+			var said bytes.Buffer
+			logger := logrus.New()
+			logger.SetOutput(&said)
+			e := u.engine(20, proxy.NewPool(proxy.List(p1, p2), proxy.Options{Direct: direct}), tegenaria.EngineWithLogger(logger))
 			done := make(chan error, 1)
 			go func() { done <- e.Run(t.Context(), "test") }()
 			enginetest.Sleep(time.Hour)
@@ -150,6 +156,10 @@ func TestAllDown(t *testing.T) {
 				t.Fatal(err)
 			}
 			enginetest.WantStopped(t, <-done, "stopped")
+			if !strings.Contains(said.String(), "requests wait for a proxy: none can be used at the moment; the last failure is that of http://") ||
+				strings.Contains(said.String(), "secret") {
+				t.Errorf("the log does not say why they wait, or tells a password: %s", &said)
+			}
 			if st := e.Stats(); st.Outcomes[tegenaria.Failed]+st.Outcomes[tegenaria.GaveUp] > 0 || len(u.by[""]) > 0 {
 				t.Errorf("%v; %v", st.Outcomes, u.by)
 			}

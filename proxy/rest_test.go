@@ -250,6 +250,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("when it works again: %v, closed: %v", err, gate.IsClosed())
 		}
 		a.want(p1, "when it works again")
+		a.want(p1, "and a further request")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
