@@ -29,20 +29,19 @@ type cacheSettings struct {
 
 var cachedCommands = []string{"crawl", "fetch", "parse", "shell"}
 
-// cacheSection is where they stand in a settings file.
-type cacheSection struct {
-	Cache cacheSettings `json:"cache"`
+// commandSettings are the settings that only commands have: the engine knows nothing of them.
+type commandSettings struct {
+	Cache   cacheSettings `json:"cache"`
+	Proxies proxySettings `json:"proxies"`
+	Blocks  blockSettings `json:"blocks"`
 }
 
-// set sets a setting of the engine or of the HTTP cache.
-func set(s *tegenaria.Settings, cache *cacheSettings, path []string, text string) error {
-	if path[0] != "cache" {
-		return setting.Set(s, path, text)
+// set sets a setting of the engine or of commands.
+func set(s *tegenaria.Settings, own *commandSettings, path []string, text string) error {
+	if slices.Contains([]string{"cache", "proxies", "blocks"}, path[0]) {
+		return own.set(path, text)
 	}
-	section := cacheSection{*cache}
-	err := setting.Set(&section, path, text)
-	*cache = section.Cache
-	return err
+	return setting.Set(s, path, text)
 }
 
 // settingFlag is a flag that stands for a setting.
@@ -90,28 +89,6 @@ func completeCache(cmd *cobra.Command) {
 	}))
 }
 
-// cacheFolders makes the folders of caches in a settings file relative to the working directory. below: the file was found, and has
-// folders below its own alone.
-func cacheFolders(entries []entry, dir string, below bool) error {
-	var errs []error
-	for i := range entries {
-		e := &entries[i]
-		if n := len(e.path); n < 2 || e.path[n-2] != "cache" || e.path[n-1] != "folder" || n != 2 && e.path[0] != "spiders" {
-			continue
-		}
-		if below {
-			if err := checkBelow(dir, e.text); err != nil {
-				errs = append(errs, fmt.Errorf("%s: cache.folder: %w; a settings file that was found names folders below its own alone: give --cache, or trust the file by --config", e.where, err))
-				continue
-			}
-		}
-		if e.text != "" && !filepath.IsAbs(e.text) {
-			e.text = filepath.Join(dir, e.text)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // checkBelow refuses the name of a folder that does not lie below another, also where links lead elsewhere.
 func checkBelow(dir, name string) error {
 	if name == "" {
@@ -130,21 +107,13 @@ func checkBelow(dir, name string) error {
 
 // checkCache refuses a policy without a cache, and a command that has none.
 func (l *layers) checkCache() error {
-	for _, name := range l.cache.Commands {
+	for _, name := range l.own.Cache.Commands {
 		if !slices.Contains(cachedCommands, name) {
 			return usagef("cache.commands: %q does not use the cache; there are %q", name, cachedCommands)
 		}
 	}
-	last := func(key string) *entry {
-		for _, e := range slices.Backward(l.settings) {
-			if strings.Join(e.path, ".") == key {
-				return &e
-			}
-		}
-		return nil
-	}
-	policy, folder := last("cache.policy"), last("cache.folder")
-	if policy == nil || l.cache.Folder != "" || folder != nil && !strings.HasPrefix(policy.origin, "flag ") {
+	policy, folder := l.last("cache.policy"), l.last("cache.folder")
+	if policy == nil || l.own.Cache.Folder != "" || folder != nil && !strings.HasPrefix(policy.origin, "flag ") {
 		return nil // an empty --cache leaves out that of the file
 	}
 	return usagef("%s: there is no cache that could have a policy: give --cache DIR, or cache.folder in the settings file", policy.where)
@@ -155,16 +124,16 @@ func (l *layers) openCache(command string) (*httpcache.Cache, error) {
 	if err := l.checkCache(); err != nil || !l.isCached(command) {
 		return nil, err
 	}
-	return httpcache.Open(l.cache.Folder, httpcache.Options{Policy: l.cache.Policy})
+	return httpcache.Open(l.own.Cache.Folder, httpcache.Options{Policy: l.own.Cache.Policy})
 }
 
 // isCached reports whether a command uses the cache of the settings.
 func (l *layers) isCached(command string) bool {
-	if list := l.cache.Commands; l.cache.Folder != "" && len(list) > 0 && !slices.Contains(list, command) {
+	if list := l.own.Cache.Commands; l.own.Cache.Folder != "" && len(list) > 0 && !slices.Contains(list, command) {
 		from, _ := l.origin("cache.folder")
 		return strings.HasPrefix(from, "flag ")
 	}
-	return l.cache.Folder != ""
+	return l.own.Cache.Folder != ""
 }
 
 // withCache calls do with the cache of a command that looks at single pages. If another process has the cache open, do has none, and the

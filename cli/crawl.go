@@ -46,6 +46,7 @@ func (f *crawlFlags) add(flags *pflag.FlagSet) {
 		"`DIR` that keeps the pages, so that the next crawl gets them from there, without requests and delays; see "+
 			"the command cache")
 	f.addCachePolicy(flags)
+	f.addProxies(flags)
 	flags.StringVar(&f.history, "history", "",
 		"`DIR` that keeps the items from crawl to crawl, and what has changed since the last one; see the command changes. "+
 			"Each page is asked for only if it has changed, unless --cache-policy says otherwise")
@@ -270,6 +271,11 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition,
 		return err
 	}
 	run.stderr, run.logger = c.err, logger
+	middlewares, err := l.middlewares(logger)
+	if err != nil {
+		return err
+	}
+	run.Add(middlewares)
 	if f.log.given(cmd.Flags()) {
 		run.Add(tegenaria.EngineWithLogger(logger))
 	}

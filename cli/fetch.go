@@ -34,7 +34,7 @@ func (c *call) fetchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.fetch(cmd, f, args[0]) },
 	}
 	f.addSettings(cmd)
-	f.addLookCache(cmd)
+	f.addLookFlags(cmd)
 	cmd.Flags().BoolVar(&f.head, "head", false, "ask by HEAD, and write status and header")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write status, header, address, times and certificate as JSON, and not the body")
 	cmd.Flags().StringVar(&f.save, "save", "", "`FILE` for the body, written in one step; with --json beside that")

@@ -62,8 +62,11 @@ func readSettings(config string) (*settingsFile, error) {
 	}
 	f := &settingsFile{path: path}
 	f.entries, f.mistakes = parseSettings(name, text)
+	for i := range f.entries {
+		nameProxies(&f.entries[i])
+	}
 	f.entries, err = fromFiles(f.entries, filepath.Dir(path), config == "")
-	f.mistakes = errors.Join(f.mistakes, err, cacheFolders(f.entries, filepath.Dir(path), config == ""))
+	f.mistakes = errors.Join(f.mistakes, err, settingsPaths(f.entries, filepath.Dir(path), config == ""))
 	return f, nil
 }
 

@@ -98,7 +98,7 @@ func changesFeed(dir string) *feed.Feed { return feed.JSONL(filepath.Join(dir, c
 // refresh where none is given: by the default one no page would change.
 func (c *call) openPages(f *crawlFlags, l *layers) (*httpcache.Cache, error) {
 	from, _ := l.origin("cache.policy")
-	policy, folder := l.cache.Policy, l.cache.Folder
+	policy, folder := l.own.Cache.Policy, l.own.Cache.Folder
 	if !l.isCached("crawl") { // that of a file is for other commands
 		folder = filepath.Join(f.history, pagesFolder)
 		if !strings.HasPrefix(from, "flag ") {

@@ -19,7 +19,7 @@ type layers struct {
 	settings []entry           // in the order in which they are applied
 	args     map[string]entry  // the last one for each argument
 	values   map[string]string // of the arguments
-	cache    cacheSettings     // as settings say
+	own      commandSettings   // as settings say
 	made     any               // the struct of the arguments, once the spider was made of it; nil: it has none
 }
 
@@ -104,7 +104,7 @@ func (c *call) section(e entry, def *Definition) (mine bool, err error) {
 	case def != nil && its.name == def.name && e.path[2] != "args": // it is tried with the others
 		return true, nil
 	case e.path[2] != "args":
-		if err := set(&tegenaria.Settings{}, &cacheSettings{}, e.path[2:], e.text); err != nil {
+		if err := set(&tegenaria.Settings{}, &commandSettings{}, e.path[2:], e.text); err != nil {
 			return false, e.mistake(err)
 		}
 	case len(e.path) != 4:
@@ -164,6 +164,9 @@ func (g *given) entries() (settings, args []entry, errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(g.named)) {
 		args = append(args, entry{path: []string{name}, text: g.named[name], origin: "flag --" + name, where: "--" + name})
 	}
+	for i := range settings {
+		nameProxies(&settings[i])
+	}
 	for _, list := range []*[]entry{&settings, &args} {
 		var err error
 		if *list, err = fromFiles(*list, ".", false); err != nil {
@@ -173,12 +176,12 @@ func (g *given) entries() (settings, args []entry, errs []error) {
 	return settings, args, errs
 }
 
-// apply sets the settings, and those of the HTTP cache in l.
+// apply sets the settings, and those of commands in l.
 func (l *layers) apply(s *tegenaria.Settings) error {
 	var errs []error
-	l.cache = cacheSettings{}
+	l.own = commandSettings{}
 	for i := range l.settings {
-		if err := set(s, &l.cache, l.settings[i].path, l.settings[i].text); err != nil {
+		if err := set(s, &l.own, l.settings[i].path, l.settings[i].text); err != nil {
 			errs = append(errs, l.settings[i].mistake(err))
 		}
 	}

@@ -20,10 +20,11 @@ func (g *given) addSettings(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("set", completeSetting("")))
 }
 
-// addLookCache adds the flag for a cache to such a command.
-func (g *given) addLookCache(cmd *cobra.Command) {
+// addLookFlags adds the flags for a cache and for proxies to such a command.
+func (g *given) addLookFlags(cmd *cobra.Command) {
 	g.addCache(cmd.Flags(), "`DIR` of a cache as crawl --cache keeps it: a page that is stored there is not fetched, and others are stored")
 	completeCache(cmd)
+	g.addProxies(cmd.Flags())
 }
 
 // oneURL takes the one argument of a command, which is a URL.
@@ -51,7 +52,11 @@ func (c *call) looking(l *layers, spider tegenaria.SpiderInterface, last ...tege
 	if err != nil {
 		return nil, err
 	}
-	run.Add(tegenaria.EngineWithoutPipelines(), tegenaria.EngineWithLogger(logger))
+	middlewares, err := l.middlewares(logger)
+	if err != nil {
+		return nil, err
+	}
+	run.Add(tegenaria.EngineWithoutPipelines(), tegenaria.EngineWithLogger(logger), middlewares)
 	if err := l.add(run); err != nil {
 		return nil, err
 	}

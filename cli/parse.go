@@ -54,7 +54,7 @@ func (c *call) parseCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.parse(cmd, f, args[0]) },
 	}
 	f.addSettings(cmd)
-	f.addLookCache(cmd)
+	f.addLookFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.spider, "spider", "", "`NAME` of the spider; not needed if there is one alone")
 	flags.StringVar(&f.parser, "parser", "", "`NAME` of one of its parsers (default: the one that reads first pages)")

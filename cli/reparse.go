@@ -227,7 +227,7 @@ func (f *toldFeed) ProcessItem(spider tegenaria.SpiderInterface, item *tegenaria
 func openStored(dir string, l *layers, fetch bool) (*httpcache.Cache, error) {
 	folder, policy := filepath.Join(dir, pagesFolder), httpcache.Replay
 	if l.isCached("crawl") {
-		folder = l.cache.Folder
+		folder = l.own.Cache.Folder
 	}
 	if fetch {
 		policy = httpcache.Develop

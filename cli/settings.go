@@ -107,11 +107,13 @@ func (c *call) inForce(def *Definition, g given) ([]shownSetting, error) {
 		s.mask(secret)
 		shown = append(shown, s)
 	}
-	for _, leaf := range setting.List(&cacheSection{l.cache}) {
+	for _, leaf := range l.own.leaves() {
 		s := shownSetting{leaf.Key, leaf.Text, "default"}
-		if origin, _ := l.origin(leaf.Key); origin != "" {
+		origin, secret := l.origin(leaf.Key)
+		if origin != "" {
 			s.Origin = origin
 		}
+		s.mask(secret)
 		shown = append(shown, s)
 	}
 	return shown, nil
@@ -135,7 +137,7 @@ func isSecret(name string) bool {
 
 // hasSecret reports whether the value of a setting is secret; secret says that it came from a file of its own.
 func hasSecret(name string, secret bool) bool {
-	return name != "secret_headers" && (secret || isSecret(name))
+	return name != "secret_headers" && (secret || isSecret(name) || name == "proxies.list")
 }
 
 // mask hides a value that came from a file of its own, or whose name says that it is secret.
@@ -166,7 +168,7 @@ func completeSetting(prefix string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var names []cobra.Completion
 		var s tegenaria.Settings
-		for _, leaf := range append(setting.List(&s), setting.List(&cacheSection{})...) {
+		for _, leaf := range append(setting.List(&s), setting.List(&commandSettings{})...) {
 			if name, ok := strings.CutPrefix(leaf.Key, prefix); ok && !leaf.Fixed {
 				names = append(names, cobra.CompletionWithDesc(name+"=", leaf.Type))
 			}

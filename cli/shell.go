@@ -39,7 +39,7 @@ func (c *call) shellCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.shell(cmd.Context(), g, args, url) },
 	}
 	g.addSettings(cmd)
-	g.addLookCache(cmd)
+	g.addLookFlags(cmd)
 	cmd.Flags().StringVar(&url, "url", "", "`URL` that a PAGE came from (default: its base element's)")
 	return cmd
 }
