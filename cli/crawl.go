@@ -75,6 +75,8 @@ func (c *call) crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "crawl SPIDER|URL...", Aliases: []string{"run"}, Short: "crawl with a spider, or the sites of URLs",
 		Long: "Crawls with a spider of this program. Its arguments are flags of their own, see crawl SPIDER -h.\n\n" +
+			"The command tegenaria also takes the Go file of a program with spiders, directly after crawl: it builds the program, and " +
+			"crawls with its spider. If there are several the next word names one: tegenaria crawl spiders.go quotes.\n\n" +
 			"With URLs it crawls their sites, politely, by links, redirects, refreshes and, with --sitemaps, " +
 			"sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
 			"A user and password in a URL are a login for its origin, and stand in no output.\n\n" + c.app.formats(),
@@ -83,7 +85,8 @@ func (c *call) crawlCommand() *cobra.Command {
 			"  " + c.name + " crawl quotes -s politeness.delay=1s --expect 'item_scraped >= 100'\n" +
 			"  " + c.name + " crawl quotes --cache .tegenaria/cache -O quotes.jsonl\n" +
 			"  " + c.name + " crawl quotes --history history -O quotes.jsonl\n" +
-			"  " + c.name + " crawl https://example.com/ --depth 2 -O pages.jsonl",
+			"  " + c.name + " crawl https://example.com/ --depth 2 -O pages.jsonl\n" +
+			"  tegenaria crawl spider.go -O items.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("crawl needs the name of a spider, or URLs; %s list names the spiders", c.name)
@@ -96,6 +99,9 @@ func (c *call) crawlCommand() *cobra.Command {
 				return c.crawlSite(cmd, f, site, args)
 			}
 			def, err := c.app.definition(args[0])
+			if err != nil && strings.HasSuffix(args[0], ".go") {
+				return usagef("%s is a Go file: tegenaria crawl %[1]s runs it, the file directly after crawl", printable(args[0]))
+			}
 			if err != nil && strings.ContainsAny(args[0], ".:/") { // a URL without its scheme
 				return cmp.Or(checkURL(args[0]), err)
 			}

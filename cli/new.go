@@ -87,6 +87,8 @@ func (c *call) newProject(dir, name, sources string) error {
   tegenaria %[3]s    # or: go run . %[3]s
   %-[4]*[5]s    # runs the spider on its saved page, without a network
   %-[4]*[6]s    # adds another spider
+
+The first of them builds the program, which may take a minute.
 `, printable(dir), spider, crawl, width, "go test ./...", "tegenaria new spider NAME URL")
 	return err
 }

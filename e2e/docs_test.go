@@ -245,3 +245,17 @@ func TestErrorsOfOutputAreReturned(t *testing.T) {
 		t.Errorf("only %d calls of Item were found", found)
 	}
 }
+
+// TestDocsIndexExamples fails if the index of the examples leaves one out.
+func TestDocsIndexExamples(t *testing.T) {
+	index := readFile(t, "../examples/README.md")
+	entries, err := os.ReadDir("../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.Contains(index, "["+entry.Name()+"]("+entry.Name()) {
+			t.Errorf("examples/README.md does not list %s", entry.Name())
+		}
+	}
+}

@@ -3,6 +3,7 @@
 //	go install github.com/tegenaria/tegenaria/cmd/tegenaria@latest
 //	tegenaria new shop
 //	tegenaria fetch https://example.com/
+//	tegenaria crawl spider.go
 //	tegenaria jobs status DIR
 //
 // In the folder of a project, the one with a tegenaria.yaml, and below it, it builds the program of that project and becomes it, so

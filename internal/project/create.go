@@ -62,6 +62,21 @@ func Create(dir string, template Template, from Framework) error {
 	return nil
 }
 
+// CreateModule makes a folder, which must be there, the root of a module in which programs with the framework can be built. A module that
+// is there already is left as it is.
+func CreateModule(dir string, from Framework) error {
+	for name, text := range map[string]string{"go.sum": from.goSum(), "go.mod": from.goMod("spider")} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // moduleName returns the name of a folder as the path of a module.
 func moduleName(folder string) string {
 	name := strings.Map(func(r rune) rune {

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// modulePath is the path of the framework's module.
-const modulePath = "github.com/tegenaria/tegenaria"
+// ModulePath is the path of the framework's module.
+const ModulePath = "github.com/tegenaria/tegenaria"
 
 //go:embed release.mod
 var releaseMod string
@@ -48,7 +48,7 @@ func Built() (Framework, error) {
 // built does what Built does, for a program and the name of this file as the compiler has noted it.
 func built(info *debug.BuildInfo, file string) (Framework, error) {
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
-		if m.Path == modulePath && m.Sum != "" && m.Replace == nil {
+		if m.Path == ModulePath && m.Sum != "" && m.Replace == nil {
 			return Framework{Version: m.Version, Sum: m.Sum}, nil
 		}
 	}
@@ -68,7 +68,7 @@ func Sources(dir string) (Framework, error) {
 	if err != nil {
 		return Framework{}, fmt.Errorf("the sources of the framework: %w", err)
 	}
-	if !strings.HasPrefix(string(text), "module "+modulePath+"\n") {
+	if !strings.HasPrefix(string(text), "module "+ModulePath+"\n") {
 		return Framework{}, fmt.Errorf("the sources of the framework: %s is another module", dir)
 	}
 	return Framework{Dir: dir}, nil
@@ -83,7 +83,7 @@ func (f Framework) goMod(name string) string {
 	var required, indirect string
 	for line := range strings.Lines(releaseMod) {
 		if fields := strings.Fields(line); strings.HasPrefix(line, "go ") {
-			required = "module " + name + "\n\n" + line + "\nrequire " + modulePath + " "
+			required = "module " + name + "\n\n" + line + "\nrequire " + ModulePath + " "
 		} else if strings.HasPrefix(line, "\t") && needed[fields[0]] {
 			indirect += "\t" + fields[0] + " " + fields[1] + " // indirect\n"
 		}
@@ -95,7 +95,7 @@ func (f Framework) goMod(name string) string {
 	if strings.ContainsAny(path, " \t\"'`,()[]{}") || strings.Contains(path, "//") || strings.Contains(path, "/*") {
 		path = strconv.Quote(path)
 	}
-	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\nreplace " + modulePath + " => " + path + "\n"
+	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\nreplace " + ModulePath + " => " + path + "\n"
 }
 
 // goSum returns the go.sum of a project.
@@ -103,8 +103,8 @@ func (f Framework) goSum() string {
 	needed := needed()
 	var b strings.Builder
 	if f.Dir == "" {
-		fmt.Fprintf(&b, "%s %s %s\n", modulePath, f.Version, f.Sum)
-		fmt.Fprintf(&b, "%s %s/go.mod %s\n", modulePath, f.Version, sumOfMod(releaseMod))
+		fmt.Fprintf(&b, "%s %s %s\n", ModulePath, f.Version, f.Sum)
+		fmt.Fprintf(&b, "%s %s/go.mod %s\n", ModulePath, f.Version, sumOfMod(releaseMod))
 	}
 	for line := range strings.Lines(releaseSum) {
 		if needed[strings.Fields(line)[0]] {
