@@ -70,10 +70,11 @@ type InternalMiddleware interface {
 	SeesInternal() bool
 }
 
-// MiddlewareGroup is an optional interface of a middleware that works together with others, as sessions do with cookies and proxies: the engine
-// registers those too, each once, also if the program has registered it itself.
+// MiddlewareGroup is an optional interface of a middleware that works together with others, as sessions do with cookies and proxies.
 type MiddlewareGroup interface {
-	Middlewares() []MiddlewaresInterface
+	// Group is given those that the program has registered, once for each run, and returns those that it needs: the engine registers these
+	// too, each once, also if the program has registered it itself.
+	Group(registered []MiddlewaresInterface) (more []MiddlewaresInterface)
 }
 
 // Opener is an optional interface of any registered part: Open is called before the first request of a
@@ -107,7 +108,7 @@ func (m Middlewares) sorted() Middlewares {
 		if !ok {
 			continue
 		}
-		for _, one := range group.Middlewares() {
+		for _, one := range group.Group(m) {
 			if !slices.ContainsFunc(sorted, func(known MiddlewaresInterface) bool { return isSame(known, one) }) {
 				sorted = append(sorted, one)
 			}

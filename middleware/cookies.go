@@ -77,9 +77,9 @@ const domainBytes = 32 << 10
 type Cookies struct {
 	part
 	store *cookiejar.Store
-	most  int
 
-	mu      sync.RWMutex // guards jars
+	mu      sync.RWMutex // guards the fields below
+	most    int
 	jars    map[string]*cookiejar.Jar
 	changes atomic.Uint64 // 0: there never was a cookie
 }
@@ -274,6 +274,17 @@ func (m *Cookies) All(jar string) []Cookie {
 		return nil
 	}
 	return j.All(time.Now())
+}
+
+// roomPerJar is the memory that MakeRoom counts for a jar: more than most logins take.
+const roomPerJar = 32 << 10
+
+// MakeRoom raises the limits so that there may be so many jars more, as package session needs for its sessions.
+func (m *Cookies) MakeRoom(jars int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.most += jars
+	m.store.MakeRoom(m.most * roomPerJar)
 }
 
 // Clear removes a jar with its cookies.

@@ -39,14 +39,13 @@ func (l *Login) run(login func(*Login) error, limit time.Duration) error {
 	var cancel context.CancelFunc
 	l.within, cancel = context.WithTimeoutCause(l.ctx, limit, fmt.Errorf("it has taken longer than %s", limit))
 	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		err := errGivenUp // unless it returns: it may call runtime.Goexit
-		defer func() { done <- err }()
-		err = guard.Protect(func() error { return login(l) })
-	}()
+	var err error
+	code := guard.Go(func() { err = guard.Protect(func() error { return login(l) }) })
 	select {
-	case err := <-done:
+	case <-code.Done():
+		if !code.Returned() {
+			return errGivenUp
+		}
 		if err != nil && context.Cause(l.within) != nil && l.ctx.Err() == nil {
 			return context.Cause(l.within)
 		}

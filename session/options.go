@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/middleware"
-	"github.com/tegenaria/tegenaria/proxy"
 )
 
 // Options configures a [Pool].
@@ -33,12 +31,8 @@ type Options struct {
 	// request runs again after a new login. Nil: only [Session.Retire] ends a login.
 	Expired func(page *tegenaria.Response) bool
 
-	// Proxies gives each session its proxy; the pool registers it. Nil: the sessions have none of their own.
-	Proxies *proxy.Pool
-
-	// Cookies keeps the cookies, in a jar for each session; the pool registers it. Nil: it makes one. A program that has registered
-	// another one of its own names that here.
-	Cookies *middleware.Cookies
+	// Proxies gives each session its proxy; the engine registers it too. Nil: the sessions have none of their own.
+	Proxies Proxies
 
 	// Headers are sets of header fields, such as User-Agent with Accept-Language: each session sends one of them, with all its requests
 	// that do not set these fields themselves. None: the sessions do not differ in that.
@@ -55,6 +49,30 @@ const (
 	brokenLogins    = 10          // in a row, of sessions without a name: then no more are tried
 	firstPause      = time.Second // before a login is tried again, doubled each time
 )
+
+// Proxies chooses proxies for sessions. A [proxy.Pool] does.
+//
+// [proxy.Pool]: https://pkg.go.dev/github.com/tegenaria/tegenaria/proxy#Pool
+type Proxies interface {
+	tegenaria.MiddlewaresInterface
+	// Pick chooses a proxy for a session that begins with a request of the host, and returns an ID. Without one it returns the gate that
+	// opens when there may be one again.
+	Pick(host string) (id string, wait *tegenaria.Gate)
+	// URL returns the URL of the proxy with an ID that Pick has returned, maybe in an earlier run, "" if there is none any more. at is the
+	// zero time if a request of the host can use it now, or else when it may be tried again.
+	URL(id, host string) (url string, at time.Time)
+}
+
+// Cookies keeps cookies in jars by name. A [middleware.Cookies] does; a program that has registered none cannot have sessions.
+//
+// [middleware.Cookies]: https://pkg.go.dev/github.com/tegenaria/tegenaria/middleware#Cookies
+type Cookies interface {
+	tegenaria.MiddlewaresInterface
+	// Clear removes a jar.
+	Clear(jar string)
+	// MakeRoom lets there be so many jars more.
+	MakeRoom(jars int)
+}
 
 // None is a name for [As]: that of no session.
 const None = "-"

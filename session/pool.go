@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/cookiejar"
 	"github.com/tegenaria/tegenaria/internal/urlx"
-	"github.com/tegenaria/tegenaria/middleware"
 )
 
 // Pool is a middleware that gives each request its session. Make one with [NewPool]; it serves one run at a time. Its methods may be called
 // concurrently.
 type Pool struct {
 	opts    Options
-	cookies *middleware.Cookies
+	cookies Cookies
 	gate    *tegenaria.Gate // of the sessions without a name
 	cluster bool            // other programs work on the job
 
@@ -58,11 +58,8 @@ func NewPool(opts Options) *Pool {
 	if opts.Priority == 0 {
 		opts.Priority = defaultPriority
 	}
-	p := &Pool{opts: opts, cookies: opts.Cookies, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
+	p := &Pool{opts: opts, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
 		logins: make(map[*tegenaria.Context]*Session), changes: make(map[*Session]bool)}
-	if p.cookies == nil {
-		p.cookies = middleware.NewCookies(middleware.CookieOptions{Jars: 1 << 30, Bytes: 1 << 30})
-	}
 	if opts.Size > 0 {
 		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
 	}
@@ -75,17 +72,28 @@ func (p *Pool) GetName() string { return "sessions" }
 // GetPriority returns that of the options.
 func (p *Pool) GetPriority() int { return p.opts.Priority }
 
-// Middlewares returns what the sessions work together with: the cookies, and the proxies if there are some.
-func (p *Pool) Middlewares() []tegenaria.MiddlewaresInterface {
-	list := []tegenaria.MiddlewaresInterface{p.cookies}
-	if p.opts.Proxies != nil {
-		list = append(list, p.opts.Proxies)
+// Group finds the cookies, and returns the proxies.
+func (p *Pool) Group(registered []tegenaria.MiddlewaresInterface) (more []tegenaria.MiddlewaresInterface) {
+	p.cookies = nil
+	for _, one := range registered {
+		if cookies, ok := one.(Cookies); ok {
+			p.cookies = cookies
+		}
 	}
-	return list
+	if p.opts.Proxies != nil {
+		more = append(more, p.opts.Proxies)
+	}
+	return more
 }
 
-// Open notes whether other programs work on the job.
+var errNoCookies = errors.New("session: no cookies are registered, of which each session has its own; register middleware.Standard(), or middleware.NewCookies")
+
+// Open makes room for the cookies of the sessions.
 func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
+	if p.cookies == nil {
+		return errNoCookies
+	}
+	p.cookies.MakeRoom(p.opts.Size)
 	p.cluster = tegenaria.WorkerName(ctx) != ""
 	return nil
 }
@@ -127,6 +135,9 @@ func (p *Pool) newSession(name string) *Session {
 		s.Header = int(h.Sum32() % uint32(n))
 	}
 	p.sessions[name] = s
+	if s.HasName() && p.cookies != nil {
+		p.cookies.MakeRoom(1)
+	}
 	return s
 }
 
@@ -496,7 +507,7 @@ func (p *Pool) dress(r *tegenaria.Request, s *Session, own any) error {
 	if r.Meta == nil {
 		r.Meta = make(map[string]any)
 	}
-	r.Meta[middleware.MetaCookieJar] = s.Jar()
+	r.Meta[cookiejar.MetaJar] = s.Jar()
 	if s.Proxy != "" {
 		url, _ := p.opts.Proxies.URL(s.Proxy, hostOf(r))
 		if url == "" {

@@ -149,7 +149,7 @@ func (s *site) engine(pool *session.Pool, requests func(send func(*tegenaria.Req
 
 func (s *site) engineOf(spider *enginetest.Spider, pool *session.Pool, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	return enginetest.NewEngine(enginetest.NewWorld(), spider, append([]tegenaria.EngineOption{
-		tegenaria.EngineWithDownloader(answers{s.answer}), tegenaria.EngineWithMiddlewares(pool, middleware.NewBlocks(middleware.BlockRules{Status: []int{403}})),
+		tegenaria.EngineWithDownloader(answers{s.answer}), tegenaria.EngineWithMiddlewares(pool, middleware.NewCookies(middleware.CookieOptions{}), middleware.NewBlocks(middleware.BlockRules{Status: []int{403}})),
 		tegenaria.EngineWithConcurrency(32),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 32, IgnoreRobots: true})}, opts...)...)
 }

@@ -330,7 +330,7 @@ func TestCookies(t *testing.T) {
 	if err := os.WriteFile(name, []byte("# Netscape HTTP Cookie File\n"+host+"\tFALSE\t/\tFALSE\t0\tsession\t"+demosite.User+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keep, err := session(name)
+	keep, err := exported(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,19 +340,19 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// session returns cookies that were exported from a browser as cookies.txt.
-func session(name string) (*middleware.Cookies, error) {
+// exported returns cookies that were exported from a browser as cookies.txt.
+func exported(name string) (*middleware.Cookies, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	exported, err := middleware.ReadCookies(file)
+	list, err := middleware.ReadCookies(file)
 	if err != nil {
 		return nil, err
 	}
 	keep := middleware.NewCookies(middleware.CookieOptions{})
-	return keep, keep.Add("", exported...) // "" is the jar of requests that name none
+	return keep, keep.Add("", list...) // "" is the jar of requests that name none
 }
 
 func TestSeveralSpiders(t *testing.T) {

@@ -40,6 +40,7 @@ var plan = map[string]floor{
 	"httpcache":  room,
 	"revisit":    room,
 	"proxy":      room,
+	"session":    room,
 	"spiders":    room,
 	"cache/disk": room,
 	"cluster":    room,

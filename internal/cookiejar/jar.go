@@ -34,6 +34,13 @@ type Limits struct {
 // NewStore returns a store without jars.
 func NewStore(l Limits) *Store { return &Store{limits: l} }
 
+// MakeRoom lets the jars of the store take that much memory together, unless they may take more already.
+func (s *Store) MakeRoom(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits.Bytes = max(s.limits.Bytes, bytes)
+}
+
 // Jar holds cookies, grouped by registrable domain: all cookies that a request can be sent are in one group. A full jar
 // forgets the group that was not used for longest; when all jars of the store take too much memory, the one of any jar
 // goes. The methods may be called concurrently. Make one with [Store.NewJar].
