@@ -31,14 +31,15 @@ var cachedCommands = []string{"crawl", "fetch", "parse", "shell"}
 
 // commandSettings are the settings that only commands have: the engine knows nothing of them.
 type commandSettings struct {
-	Cache   cacheSettings `json:"cache"`
-	Proxies proxySettings `json:"proxies"`
-	Blocks  blockSettings `json:"blocks"`
+	Cache    cacheSettings   `json:"cache"`
+	Proxies  proxySettings   `json:"proxies"`
+	Sessions sessionSettings `json:"sessions"`
+	Blocks   blockSettings   `json:"blocks"`
 }
 
 // set sets a setting of the engine or of commands.
 func set(s *tegenaria.Settings, own *commandSettings, path []string, text string) error {
-	if slices.Contains([]string{"cache", "proxies", "blocks"}, path[0]) {
+	if slices.Contains([]string{"cache", "proxies", "sessions", "blocks"}, path[0]) {
 		return own.set(path, text)
 	}
 	return setting.Set(s, path, text)

@@ -17,6 +17,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/proxy"
+	sessions "github.com/tegenaria/tegenaria/session"
 )
 
 // proxySettings are those of the pool of proxies of a command.
@@ -27,6 +28,14 @@ type proxySettings struct {
 	Direct bool          `json:"direct"`
 	Reload time.Duration `json:"reload"`
 	Robots bool          `json:"robots"`
+}
+
+// sessionSettings are those of sessions without a name. Those with one have a login, which is a func.
+type sessionSettings struct {
+	Size        int           `json:"size"` // 0: there are none
+	Concurrency int           `json:"concurrency"`
+	MaxUses     int           `json:"max_uses"`
+	MaxAge      time.Duration `json:"max_age"`
 }
 
 // blockSettings are the rules for answers that are no pages. blocks.header is a mapping: see commandSettings.set.
@@ -89,11 +98,12 @@ func (s *commandSettings) leaves() []setting.Leaf {
 	return list
 }
 
-// middlewares returns an option with the pool of proxies and the block rules that the settings say. A list that cannot be used is a
+// middlewares returns an option with the pool of proxies, the sessions and the block rules that the settings say. A list that cannot be used is a
 // mistake of the setting that names it. A list that is read again and cannot be used is a warning of the logger.
 func (l *layers) middlewares(logger *logrus.Logger) (tegenaria.EngineOption, error) {
 	var list []tegenaria.MiddlewaresInterface
 	p := l.own.Proxies
+	var proxies sessions.Proxies
 	source, named := proxy.List(p.List...), l.last("proxies.list")
 	if p.File != "" {
 		source, named = proxy.File(p.File), l.last("proxies.file")
@@ -103,18 +113,22 @@ func (l *layers) middlewares(logger *logrus.Logger) (tegenaria.EngineOption, err
 		if err := proxy.NewPool(source, proxy.Options{}).Open(context.Background(), nil); err != nil {
 			return nil, &usageError{fmt.Errorf("%s: %w", named.where, err)}
 		}
-		list = append(list, proxy.NewPool(source, proxy.Options{Choose: p.Choose, Direct: p.Direct, Reload: p.Reload, Robots: p.Robots,
+		proxies = proxy.NewPool(source, proxy.Options{Choose: p.Choose, Direct: p.Direct, Reload: p.Reload, Robots: p.Robots,
 			Reloaded: func(proxies int, err error) {
 				if err != nil {
 					logger.WithField("proxies", proxies).Warnf("the proxies of before stay in use: %v", err)
 				}
-			}}))
+			}})
+		list = append(list, proxies.(*proxy.Pool))
 	case l.last("proxies.file") == nil && l.last("proxies.list") == nil:
 		for _, name := range []string{"choose", "direct", "reload", "robots"} {
 			if e := l.last("proxies." + name); e != nil {
 				return nil, usagef("%s: there are no proxies: name them by proxies.file or proxies.list, or by --proxies FILE", e.where)
 			}
 		}
+	}
+	if s := l.own.Sessions; s.Size > 0 {
+		list = append(list, sessions.NewPool(sessions.Options{Size: s.Size, Concurrency: s.Concurrency, MaxUses: s.MaxUses, MaxAge: s.MaxAge, Proxies: proxies}))
 	}
 	b := l.own.Blocks
 	if len(b.Status)+len(b.Text)+len(b.Header)+len(b.Redirect) > 0 {

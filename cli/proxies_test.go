@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -156,6 +157,51 @@ func TestBlockSettings(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	matches(t, shown.String(), `(?m)^blocks\.header\.X-Guard +.*tegenaria\.yaml:4$`, `(?m)^blocks\.status +403 +.*tegenaria\.yaml:2$`, `(?m)^proxies\.choose +fastest +default$`)
+}
+
+// A site that gives each visitor a cookie and bans those with too many pages sees as many visitors as it takes.
+func TestSessionSettings(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	visits := make(map[string]int) // by cookie
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		cookie, err := r.Cookie("visitor")
+		if err != nil {
+			cookie = &http.Cookie{Name: "visitor", Value: fmt.Sprint(len(visits))}
+			http.SetCookie(w, cookie)
+		}
+		if visits[cookie.Value]++; visits[cookie.Value] > 3 {
+			http.Error(w, "you have seen enough", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		for i := range 20 {
+			fmt.Fprintf(w, "<a href=/%d>%d</a>", i, i)
+		}
+	}))
+	defer site.Close()
+	settings := noSettings(t)
+	write(t, settings, "sessions: {size: 4}\nblocks: {status: [403]}\nlimits: {attempts: 10}\n")
+	pages := filepath.Join(filepath.Dir(settings), "pages.jsonl")
+	var stderr bytes.Buffer
+	args := []string{"crawl", site.URL + "/", "--config", settings, "-O", pages}
+	if code := cli.New().Run(t.Context(), args, nil, io.Discard, &stderr); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	matches(t, stderr.String(), `sessions: 0 with a name, \d+ without; \d+ retired`)
+	written, err := os.ReadFile(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if items := bytes.Count(written, []byte("\n")); items != 21 || len(visits) < 7 {
+		t.Errorf("%d pages, %d visitors: %s", items, len(visits), &stderr)
+	}
 }
 
 // Mistakes name the place of the setting, and no password.

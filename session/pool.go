@@ -321,7 +321,7 @@ func (p *Pool) visit(ctx *tegenaria.Context, name string) error {
 		switch {
 		case s != nil && (s.login != nil || s.busy >= p.opts.Concurrency):
 			return p.full()
-		case s == nil || p.address(s, host) != nil:
+		case s == nil || !p.usable(s, host):
 			var err error
 			if s, err = p.choose(host); err != nil {
 				return err
@@ -374,22 +374,16 @@ func (p *Pool) choose(host string) (*Session, error) {
 		if other.errors < s.errors || other.errors == s.errors && other.kept.Uses < s.kept.Uses {
 			s = other
 		}
-		if p.opts.MaxAge > 0 && time.Since(s.Born) > p.opts.MaxAge {
+		if p.opts.MaxAge > 0 && !s.Born.IsZero() && time.Since(s.Born) > p.opts.MaxAge {
 			p.drop(s)
 			return p.make(host)
 		}
-		if p.opts.Proxies == nil {
+		if p.usable(s, host) {
 			return s, nil
-		}
-		if url, at := p.opts.Proxies.URL(s.Proxy, host); url != "" && at.IsZero() {
-			return s, nil
-		} else if url == "" {
-			p.drop(s)
-			return p.make(host)
 		}
 	}
 	for _, s := range p.free {
-		if url, at := p.opts.Proxies.URL(s.Proxy, host); url != "" && at.IsZero() {
+		if p.usable(s, host) {
 			return s, nil
 		}
 	}
@@ -399,6 +393,15 @@ func (p *Pool) choose(host string) (*Session, error) {
 	}
 	p.drop(p.free[0]) // it makes room for one with a proxy that can be used
 	return p.made(id), nil
+}
+
+// usable reports whether a session without a name can ask the host for a page at present.
+func (p *Pool) usable(s *Session, host string) bool {
+	if p.opts.Proxies == nil {
+		return true
+	}
+	url, at := p.opts.Proxies.URL(s.Proxy, host)
+	return url != "" && at.IsZero()
 }
 
 // make makes a session without a name.

@@ -58,7 +58,7 @@ func TestStoredRequest(t *testing.T) {
 	} {
 		r := full()
 		r.CtxID, r.UUID = tt.id, tt.uuid
-		want := stored + tt.tail + "\x15\x01v\x00http://a.example/x?y=1"
+		want := stored + tt.tail + "\x15\x01v\x16\x02s2\x00http://a.example/x?y=1"
 		data, err := r.Append([]byte("before"), values, refuse)
 		if err != nil || string(data) != "before"+want {
 			t.Errorf("CtxID %q: %q, %v; want %q", tt.id, data, err, want)
