@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
@@ -20,8 +18,6 @@ import (
 	"github.com/tegenaria/tegenaria/proxy"
 	"github.com/tegenaria/tegenaria/session"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // site is one that binds its cookies to the proxy and the agent that they were given to. A login ends after some pages; a visitor is
 // banned after some.
