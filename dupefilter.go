@@ -117,7 +117,7 @@ func (k *keyer) request(r *Request) (Key, error) {
 	if variant := r.extras().Variant; variant != "" {
 		key = identity.Variant(key, variant)
 	}
-	if session := r.extras().Session; session != "" && session[0] != '#' {
+	if session := r.namedSession(); session != "" {
 		key = identity.Variant(key, "session "+session)
 	}
 	return key, nil

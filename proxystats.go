@@ -34,6 +34,8 @@ type SessionStats struct {
 	Retired  int64 `json:"retired,omitempty"`  // sessions that were thrown away, or are to log in anew, for any other reason
 	Waiting  int64 `json:"waiting,omitempty"`  // sessions whose requests wait at present, for a login or a proxy
 	Rejected int64 `json:"rejected,omitempty"` // sessions with a name whose login was given up
+
+	Reasons map[string]int64 `json:"reasons,omitempty"` // why sessions were retired: "blocked: RULE", "network errors", "old", "used up", or that of Retire
 }
 
 // SessionCounter is an optional interface of middlewares that keep sessions: [Stats] and the end of the log show its SessionStats, which may be

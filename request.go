@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -171,7 +172,6 @@ type extras struct {
 	chain     identity.Chain
 	err       error // of an option; reported when the request is accepted
 
-	noSession  bool // it was given the session "", so that it inherits none
 	sessionOwn any  // of SetSession
 }
 
@@ -206,9 +206,18 @@ func (r *Request) AllowsStatus(code int) bool {
 // Downloader returns the name that [RequestWithDownloader] gave, "" for a request without one.
 func (r *Request) Downloader() string { return r.extras().Downloader }
 
-// Session returns the name of the session that the request is sent in, see [RequestWithSession]; "" is none. That of a session without
-// a name of its own begins with "#".
+// Session returns the name of the session that the request is sent in, see [RequestWithSession]; "" and "-" are none. That of a session
+// without a name of its own begins with "#".
 func (r *Request) Session() string { return r.extras().Session }
+
+// namedSession is Session for one that a request can name, "" if there is none.
+func (r *Request) namedSession() string {
+	name := r.extras().Session
+	if name == "-" || strings.HasPrefix(name, "#") {
+		return ""
+	}
+	return name
+}
 
 // SetSession names the session that the request is sent in, for the middleware that keeps the sessions. own is its own, which SessionOwn
 // returns: it is not stored with the request.
@@ -222,7 +231,7 @@ func (r *Request) SessionOwn() any { return r.extras().sessionOwn }
 
 // inherit has a request that is sent for another one stay in its session, unless it names one.
 func (r *Request) inherit(parent *Request) {
-	if parent != nil && parent.extras().Session != "" && r.extras().Session == "" && !r.extras().noSession {
+	if parent != nil && parent.extras().Session != "" && r.extras().Session == "" {
 		r.SetSession(parent.extras().Session, nil)
 	}
 }

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -207,13 +209,19 @@ func RequestWithVariant(variant string) RequestOption {
 
 // RequestWithSession has the request sent in the session of that name, an identity with cookies, proxy and login of its own, which package
 // session keeps. Requests for one URL in different sessions are different requests. What [Context.Fetch] asks for, redirects and forms stay in the
-// session of the page that they come from, other requests do not; the name "" takes a request out of it.
+// session of the page that they come from, other requests do not; the name "-" has a request sent without one. A name that begins with "#" is
+// an error: those are of sessions that no request names.
 func RequestWithSession(name string) RequestOption {
 	return func(r *Request) {
 		x := r.newExtras()
-		x.Session, x.noSession = name, name == ""
+		x.Session = name
+		if strings.HasPrefix(name, "#") {
+			x.err = cmp.Or(x.err, error(&RequestError{URL: r.Url, Field: "Session", Err: errSessionName, Remedy: "name it otherwise"}))
+		}
 	}
 }
+
+var errSessionName = errors.New(`the name of a session begins with "#"`)
 
 // RequestWithNotBefore keeps the request waiting until t. In a durable job whose clock was set back since the request was
 // stored, it waits for as long as was left then.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -35,9 +36,8 @@ type Pool struct {
 	waits    bool                            // the gate is closed until a request has ended
 	broken   int                             // logins in a row that have failed, of sessions without a name
 	stats    tegenaria.SessionStats
-	version  uint64
-	changes  map[*Session]bool // since ChangedState was called last
-	dropped  []string
+	reasons  map[string]int64 // for which sessions were retired
+	changes  map[string]bool  // names of sessions that have changed since they were stored; nil: nothing is stored
 }
 
 // use is a request that is sent in a session.
@@ -59,7 +59,7 @@ func NewPool(opts Options) *Pool {
 		opts.Priority = defaultPriority
 	}
 	p := &Pool{opts: opts, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
-		logins: make(map[*tegenaria.Context]*Session), changes: make(map[*Session]bool)}
+		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64)}
 	if opts.Size > 0 {
 		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
 	}
@@ -95,6 +95,9 @@ func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
 	}
 	p.cookies.MakeRoom(p.opts.Size)
 	p.cluster = tegenaria.WorkerName(ctx) != ""
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes = nil // unless RestoreState is called
 	return nil
 }
 
@@ -141,8 +144,12 @@ func (p *Pool) newSession(name string) *Session {
 	return s
 }
 
-// changed notes that a session is to be stored.
-func (p *Pool) changed(s *Session) { p.changes[s] = true }
+// changed notes that a session is to be stored, or that it is gone.
+func (p *Pool) changed(s *Session) {
+	if p.changes != nil {
+		p.changes[s.name] = true
+	}
+}
 
 // ProcessRequest gives the request its session.
 func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
@@ -375,7 +382,7 @@ func (p *Pool) choose(host string) (*Session, error) {
 			s = other
 		}
 		if p.opts.MaxAge > 0 && !s.Born.IsZero() && time.Since(s.Born) > p.opts.MaxAge {
-			p.drop(s)
+			p.drop(s, "old")
 			return p.make(host)
 		}
 		if p.usable(s, host) {
@@ -391,7 +398,7 @@ func (p *Pool) choose(host string) (*Session, error) {
 	if wait != nil {
 		return nil, tegenaria.NotNow(wait)
 	}
-	p.drop(p.free[0]) // it makes room for one with a proxy that can be used
+	p.drop(p.free[0], "proxy not used") // it makes room for one with a proxy that can be used
 	return p.made(id), nil
 }
 
@@ -450,12 +457,21 @@ func (p *Pool) unlist(s *Session) {
 }
 
 // drop throws a session without a name away.
-func (p *Pool) drop(s *Session) {
+func (p *Pool) drop(s *Session, reason string) {
 	if s.gone {
 		return
 	}
-	p.stats.Retired++
+	p.retired(reason)
 	p.discard(s)
+}
+
+// retired counts a session that is thrown away, or is to log in anew.
+func (p *Pool) retired(reason string) {
+	p.stats.Retired++
+	if _, known := p.reasons[reason]; !known && len(p.reasons) >= mostReasons {
+		reason = "other"
+	}
+	p.reasons[reason]++
 }
 
 // discard is drop for one that is not counted.
@@ -467,8 +483,7 @@ func (p *Pool) discard(s *Session) {
 	p.unlist(s)
 	p.nameless--
 	delete(p.sessions, s.name)
-	delete(p.changes, s)
-	p.dropped = append(p.dropped, s.name)
+	p.changed(s)
 	if s.busy == 0 {
 		p.cookies.Clear(s.Jar())
 	}
@@ -592,17 +607,17 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	var proxy *tegenaria.ProxyError
 	switch {
 	case errors.As(err, &blocked) && s.gate == nil:
-		p.drop(s)
+		p.drop(s, blocked.Reason())
 	case errors.As(err, &blocked):
 		if s.blocked++; s.blocked >= mostBlocked && p.opts.Login != nil {
 			s.blocked = 0
-			p.stats.Retired++
+			p.retired(blocked.Reason())
 			p.end(s)
 		}
 	case errors.As(err, &proxy): // the pool of the proxies knows
 	case isNetwork(err) && s.gate == nil:
 		if s.errors++; s.errors >= mostErrors {
-			p.drop(s)
+			p.drop(s, "network errors")
 		}
 	}
 	return err
@@ -641,7 +656,7 @@ func (p *Pool) release(s *Session) {
 			p.cookies.Clear(s.Jar())
 		}
 	case p.opts.MaxUses > 0 && s.kept.Uses >= p.opts.MaxUses:
-		p.drop(s)
+		p.drop(s, "used up")
 	default:
 		p.list(s)
 		p.reopen()
@@ -659,15 +674,15 @@ func (p *Pool) stopped(s *Session) {
 }
 
 // retire is that of a session.
-func (p *Pool) retire(s *Session, _ string) {
+func (p *Pool) retire(s *Session, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case s.gone:
 	case s.gate == nil:
-		p.drop(s)
+		p.drop(s, reason)
 	default:
-		p.stats.Retired++
+		p.retired(reason)
 		p.end(s)
 	}
 }
@@ -690,6 +705,7 @@ func (p *Pool) SessionStats() tegenaria.SessionStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st := p.stats
+	st.Reasons = maps.Clone(p.reasons)
 	for _, s := range p.sessions {
 		if s.gate != nil && s.gate.IsClosed() {
 			st.Waiting++

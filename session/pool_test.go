@@ -416,13 +416,13 @@ func parser(parse func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) er
 	}
 }
 
-// One URL in two sessions is two requests.
+// One URL in two sessions is two requests; whether it is sent in any of the sessions or in none makes no difference.
 func TestOneURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		n := 0
 		e := s.engine(session.NewPool(session.Options{Size: 2}), func(send func(*tegenaria.Request)) {
-			for _, user := range []string{"ann", "bob", "ann", ""} {
+			for _, user := range []string{"ann", "bob", "ann", "", session.None} {
 				r := tegenaria.NewRequest("http://site.test/me", tegenaria.GET, nil)
 				if user != "" {
 					session.As(user)(r)
@@ -431,8 +431,60 @@ func TestOneURL(t *testing.T) {
 			}
 		}, tegenaria.EngineWithEvents(tegenaria.Events{RequestStarted: func(*tegenaria.Request) { n++ }}))
 		stats := enginetest.MustRun(t, e)
-		if stats.Outcomes[tegenaria.Fetched] != 3 || stats.Outcomes[tegenaria.Duplicate] != 1 {
+		if stats.Outcomes[tegenaria.Fetched] != 3 || stats.Outcomes[tegenaria.Duplicate] != 2 {
 			t.Errorf("%v", stats.Outcomes)
+		}
+	})
+}
+
+// A request cannot name a session that has no name.
+func TestBadName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		var failed error
+		e := s.engine(session.NewPool(session.Options{Size: 2}), func(send func(*tegenaria.Request)) {
+			send(tegenaria.NewRequest("http://site.test/me", tegenaria.GET, nil, session.As("#1")))
+		}, tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) { failed = err }}))
+		stats := enginetest.MustRun(t, e)
+		var bad *tegenaria.RequestError
+		if stats.Outcomes[tegenaria.Failed] != 1 || !errors.As(failed, &bad) || bad.Field != "Session" {
+			t.Errorf("%v; %v", stats.Outcomes, failed)
+		}
+	})
+}
+
+// A crawl that stores nothing keeps no list of the sessions that are gone; why they went is counted, under so many names at most.
+func TestReasons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 300
+		s := newSite(t)
+		pool := session.NewPool(session.Options{Size: 2, MaxUses: 3})
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			for i := range pages {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprint("http://site.test/", i), tegenaria.GET, nil))
+			}
+		}
+		parsed := 0
+		var mu sync.Mutex
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if parsed++; parsed > 200 {
+				session.Of(ctx.DownloadResult.Response).Retire(fmt.Sprint("reason ", parsed))
+			}
+			return nil
+		})
+		st := enginetest.MustRun(t, s.engineOf(spider, pool)).Sessions
+		sum := int64(0)
+		for _, n := range st.Reasons {
+			sum += n
+		}
+		if st.Reasons["used up"] < 50 || st.Reasons["reason 201"] != 1 || st.Reasons["other"] < 20 || len(st.Reasons) != 51 || sum != st.Retired {
+			t.Errorf("%d reasons, sum %d: %+v", len(st.Reasons), sum, st)
+		}
+		if state, _, err := pool.ChangedState(0); len(state) > 0 || err != nil {
+			t.Errorf("%d sessions are to be stored, %v", len(state), err)
 		}
 	})
 }
@@ -513,7 +565,7 @@ func TestRetire(t *testing.T) {
 			return nil
 		})
 		stats := enginetest.MustRun(t, s.engineOf(spider, pool))
-		if len(names) < 3 || names["u"] != 6 || s.logins["u"] != 2 || stats.Sessions.Retired != 4 {
+		if len(names) < 3 || names["u"] != 6 || s.logins["u"] != 2 || stats.Sessions.Retired != 4 || stats.Sessions.Reasons["three are enough"] != 4 {
 			t.Errorf("%v; %v; %+v", names, s.logins, stats.Sessions)
 		}
 		if len(s.wrong) > 0 {

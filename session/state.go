@@ -15,6 +15,7 @@ func (p *Pool) StateKey() string { return "session.pool" }
 func (p *Pool) RestoreState(state map[string][]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.changes = make(map[string]bool)
 	for name, stored := range state {
 		if len(stored) == 0 || p.sessions[name] != nil {
 			continue
@@ -38,24 +39,22 @@ func (p *Pool) RestoreState(state map[string][]byte) error {
 	return nil
 }
 
-// ChangedState returns the sessions that have changed since the last call. Version 0 is that of new ones.
-func (p *Pool) ChangedState(since uint64) (state map[string][]byte, version uint64, err error) {
+// ChangedState returns the sessions that have changed since the last call: its versions are not needed.
+func (p *Pool) ChangedState(uint64) (state map[string][]byte, version uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.changes)+len(p.dropped) == 0 {
-		return nil, p.version, nil
+	if len(p.changes) == 0 {
+		return nil, 0, nil
 	}
-	state = make(map[string][]byte, len(p.changes)+len(p.dropped))
-	for _, name := range p.dropped {
+	state = make(map[string][]byte, len(p.changes))
+	for name := range p.changes {
 		state[name] = nil
-	}
-	for s := range p.changes {
-		if state[s.name], err = json.Marshal(s.kept); err != nil {
-			return nil, since, fmt.Errorf("session: %s cannot be stored: %w", s.name, err)
+		if s := p.sessions[name]; s != nil {
+			if state[name], err = json.Marshal(s.kept); err != nil {
+				return nil, 0, fmt.Errorf("session: %s cannot be stored: %w", name, err)
+			}
 		}
 	}
 	clear(p.changes)
-	p.dropped = nil
-	p.version++
-	return state, p.version, nil
+	return state, 0, nil
 }

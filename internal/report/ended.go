@@ -132,9 +132,13 @@ func (c Cache) lines() (lines []Line) {
 }
 
 // Sessions is what has become of the sessions.
-type Sessions struct{ Named, Nameless, Logins, Failed, Expired, Retired, Waiting, Rejected int64 }
+type Sessions struct {
+	Named, Nameless, Logins, Failed, Expired, Retired, Waiting, Rejected int64
 
-// line says it: "sessions: 3 with a name, 40 without; 5 logins, 1 failed; 12 retired".
+	Reasons map[string]int64 // of those that were retired
+}
+
+// line says it: "sessions: 3 with a name, 40 without; 5 logins, 1 failed; 12 retired (9 used up, 3 blocked: status 403)".
 func (s *Sessions) line() Line {
 	text := fmt.Sprintf("sessions: %s with a name, %s without", Number(s.Named), Number(s.Nameless))
 	if s.Logins+s.Failed > 0 {
@@ -151,13 +155,28 @@ func (s *Sessions) line() Line {
 	for _, part := range []struct {
 		n    int64
 		text string
-	}{{s.Expired, " expired"}, {s.Retired, " retired"}} {
+	}{{s.Expired, " expired"}, {s.Retired, " retired" + s.reasons()}, {s.Waiting, " waiting"}} {
 		if part.n > 0 {
 			text += "; " + Number(part.n) + part.text
 		}
 	}
 	return Line{Warn: s.Rejected > 0, Text: text, Numbers: Numbers{"named": s.Named, "nameless": s.Nameless, "logins": s.Logins,
 		"logins_failed": s.Failed, "logins_given_up": s.Rejected, "expired": s.Expired, "retired": s.Retired}}
+}
+
+// reasons are those of the sessions that were retired, in parentheses.
+func (s *Sessions) reasons() string {
+	var list []Tally
+	for reason, n := range s.Reasons {
+		list = append(list, Tally{Name: cmp.Or(reason, "no reason given"), Count: n})
+	}
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return " (" + list[0].Name + ")"
+	}
+	return " (" + tallies(list, " ") + ")"
 }
 
 // Proxy is what one proxy has done.
