@@ -20,15 +20,6 @@ import (
 // made by [NewContext] and not sent yet follows Ctx.
 //
 // A Context belongs to one goroutine at a time: that of the callback that got it. Only Fetch,
-// KeepState stores what the parts of a durable job keep, such as cookies and logins, before the next batch of requests does; it returns when that is on
-// disk. Otherwise, and outside a run, it does nothing. It may take some milliseconds.
-func (c *Context) KeepState() error {
-	if c.run == nil {
-		return nil
-	}
-	return c.run.keepState()
-}
-
 // SlotDelay and the context.Context methods may be called concurrently.
 type Context struct {
 	Request        *Request       // the request
@@ -66,6 +57,16 @@ type inRun interface {
 	keepState() error
 	// turn returns when the slot lets the request start.
 	turn() time.Time
+}
+
+// KeepState stores at once what the [StateKeeper]s of a durable job have changed, such as cookies and logins, and returns when that is on disk,
+// after some milliseconds. It is for a step that the site must not see twice, such as a login; everything else is stored with the next
+// batch of requests. Where the job is not durable, and outside a run, it does nothing.
+func (c *Context) KeepState() error {
+	if c.run == nil {
+		return nil
+	}
+	return c.run.keepState()
 }
 
 // RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.

@@ -89,6 +89,19 @@ type Closer interface {
 	Close(ctx context.Context, reason string) error
 }
 
+// StateKeeper is an optional interface of any registered part that has state which the next run of a durable job needs, such as cookies: a
+// map that belongs to no single request. Where a job is not durable its methods are not called. They may be called concurrently with the part's
+// other methods, but not with each other.
+type StateKeeper interface {
+	// StateKey names the state within the job. It is stable. Several parts of a run may have the same.
+	StateKey() string
+	// RestoreState is called before the first request, after Open, with all that was stored, by name. A value may be empty.
+	RestoreState(state map[string][]byte) error
+	// ChangedState returns what has changed since a version, by name, and the version that the state has now. It is called with 0
+	// first. What it returns is stored in one step with the end of requests; an empty value stands for nothing.
+	ChangedState(since uint64) (state map[string][]byte, version uint64, err error)
+}
+
 // Middlewares is a list of middlewares by ascending priority number.
 type Middlewares []MiddlewaresInterface
 

@@ -172,7 +172,7 @@ type extras struct {
 	chain     identity.Chain
 	err       error // of an option; reported when the request is accepted
 
-	sessionOwn any  // of SetSession
+	sessionOwn any // of SetSession
 }
 
 // noExtras are those of a request that has none.

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/tegenaria/tegenaria"
 )
 
 // Where a job is durable, the engine keeps the sessions with it: it calls the methods of this file; no program needs to.
+
+var _ tegenaria.StateKeeper = (*Pool)(nil)
 
 // StateKey names the state of the sessions in a durable job.
 func (p *Pool) StateKey() string { return "session.pool" }

@@ -7,15 +7,10 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// Keeper is a part that has state which the next run of a durable job needs, such as a login, and stages nothing for a
-// request. Where a job is not durable it is not asked, so that it costs nothing there.
+// Keeper is the StateKeeper of package tegenaria, which says what its methods do.
 type Keeper interface {
-	// StateKey names the state within the job. It is stable. Several keepers of a run may have the same.
 	StateKey() string
-	// RestoreState is called before the first request, with all that was stored, by name. A value may be empty.
 	RestoreState(state map[string][]byte) error
-	// ChangedState returns what has changed since a version, by name, and the version that the state has now. It is called with 0
-	// first. What it returns is stored in one step with the end of requests; an empty value stands for nothing.
 	ChangedState(since uint64) (state map[string][]byte, version uint64, err error)
 }
 
