@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,6 +161,46 @@ func TestLinksOfDocs(t *testing.T) {
 	}
 	if seen < 50 {
 		t.Errorf("only %d links were found", seen)
+	}
+}
+
+// figure is a number of a text with the word that it is part of, or a share.
+var figure = regexp.MustCompile(`\d+ of \d+|[\w./-]*\d[\w.,/-]*`)
+
+// TestFiguresOfDocs fails if the README has a figure that the pages do not have which it links to for it: the performance of the parts and the
+// race, which say by which commands they are measured again.
+func TestFiguresOfDocs(t *testing.T) {
+	figures := func(text string) (list []string) {
+		for _, word := range figure.FindAllString(text, -1) {
+			list = append(list, strings.TrimRight(word, ".,"))
+		}
+		return list
+	}
+	known := make(map[string][]string)
+	for _, page := range []string{"docs/performance.md", "docs/race.md"} {
+		known[page] = figures(readFile(t, "../"+page))
+	}
+	_, text, _ := strings.Cut(readFile(t, "../README.md"), "\n## Why this one\n")
+	text, _, _ = strings.Cut(text, "\nThe versions are those")
+	seen := 0
+	for line := range strings.Lines(text) {
+		var pages []string // that the line links to, or both
+		for _, link := range reference.FindAllStringSubmatch(line, -1) {
+			page, _, _ := strings.Cut(link[1], "#")
+			pages = append(pages, page)
+		}
+		if len(pages) == 0 {
+			pages = slices.Collect(maps.Keys(known))
+		}
+		for _, one := range figures(reference.ReplaceAllString(line, "]")) {
+			seen++
+			if !slices.ContainsFunc(pages, func(page string) bool { return slices.Contains(known[page], one) }) {
+				t.Errorf("README.md: %v do not have the figure %s of %q", pages, one, strings.TrimSpace(line))
+			}
+		}
+	}
+	if seen < 25 {
+		t.Errorf("only %d figures were found", seen)
 	}
 }
 
