@@ -1,6 +1,9 @@
 package tegenaria
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/errtext"
@@ -23,6 +26,26 @@ func RequestWithData[T any](v T) RequestOption {
 	}
 }
 
+// RequestWithDataJSON is RequestWithData for a value that is JSON already, as [Request.DataJSON] returns it: [Data] reads it as whatever type
+// it is asked for. It is for tools that write requests down, such as tests with saved pages.
+func RequestWithDataJSON(value []byte) RequestOption {
+	return func(r *Request) {
+		if !json.Valid(value) {
+			r.fail(&DataError{URL: r.Url, Sent: "json.RawMessage", Err: errors.New("it is no JSON")})
+			return
+		}
+		r.newExtras().Data = &wire.Datum{JSON: bytes.Clone(value)}
+	}
+}
+
+// DataJSON returns the value that [RequestWithData] attached, as JSON; nil if there is none.
+func (r *Request) DataJSON() []byte {
+	if d := r.extras().Data; d != nil {
+		return bytes.Clone(d.JSON)
+	}
+	return nil
+}
+
 // Data returns the value that [RequestWithData] attached to the request of a response, as a new copy each time. The
 // error is a [*DataError] if the request has no value, or one of another type. It may be called concurrently.
 func Data[T any](resp *Response) (T, error) {
@@ -35,12 +58,12 @@ func Data[T any](resp *Response) (T, error) {
 	switch {
 	case d == nil:
 		return none, &DataError{URL: url, Wanted: want}
-	case d.Type != want:
+	case d.Type != "" && d.Type != want:
 		return none, &DataError{URL: url, Sent: d.Type, Wanted: want}
 	}
 	v, err := wire.Decode[T](d)
 	if err != nil {
-		return none, &DataError{URL: url, Sent: want, Wanted: want, Err: err}
+		return none, &DataError{URL: url, Sent: d.Type, Wanted: want, Err: err}
 	}
 	return v, nil
 }
@@ -62,6 +85,8 @@ func (e *DataError) WithoutURL(shown string) string {
 	switch {
 	case e.Wanted == "":
 		return fmt.Sprintf("RequestWithData%s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
+	case e.Err != nil && e.Sent == "":
+		return fmt.Sprintf("Data%s: the JSON of RequestWithDataJSON cannot be read as %s: %v", url, e.Wanted, e.Err)
 	case e.Err != nil:
 		return fmt.Sprintf("Data%s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
 	case e.Sent == "":

@@ -250,7 +250,7 @@ func unnamedParser(r *Request, namer string) error {
 	d := funcname.Describe(h)
 	e := &UnnamedParserError{URL: r.Url, Func: d.Symbol, Line: d.Register(namer, wrap), made: made}
 	if namer != namerOn {
-		e.Line += "; or make the spider by NewSpiderOf, and call spider.On in the same way"
+		e.Line += "; or make the spider by NewSpider, and call its method On in the same way"
 	}
 	return e
 }

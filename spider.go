@@ -81,27 +81,13 @@ func seedsOf(s SpiderInterface) []string {
 
 func (s *BaseSpider) seeds() []string { return s.FeedUrls }
 
-type funcSpider struct {
-	*BaseSpider
-	parser Parser
-}
-
-func (s *funcSpider) Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
-	return s.parser(resp, item, req)
-}
-
-func (s *funcSpider) mistake() error {
-	if s.parser == nil {
-		return fmt.Errorf("NewSpider(%q): the parser is nil", s.Name)
-	}
-	return nil
-}
-
 // NewSpider makes a spider from a name, a parser, and the URLs of its first requests, which are sent with GET. The
-// parser reads every page whose request has no parser of its own. A nil parser is a mistake that Run reports. See also
-// [NewSpiderOf].
-func NewSpider(name string, parser Parser, urls ...string) SpiderInterface {
-	return &funcSpider{&BaseSpider{Name: name, FeedUrls: urls}, parser}
+// parser reads every page whose request has no parser of its own; [Spider.On] gives further ones names. A nil parser is a mistake that Run
+// reports. See also [NewSpiderOf].
+func NewSpider(name string, parser Parser, urls ...string) *Spider {
+	s := &Spider{name: name, parser: parser, urls: urls, maker: "NewSpider"}
+	s.needParser()
+	return s
 }
 
 // Parsers combines several parsers into one, which calls them in this order for each response. Their items and requests
@@ -121,7 +107,7 @@ func Parsers(ps ...Parser) Parser {
 }
 
 // Spider is a spider made of funcs: first requests of any kind, named parsers, an error handler, and a func that sends
-// first requests. Make one with [NewSpiderOf]:
+// first requests. Make one with [NewSpider], or with [NewSpiderOf]:
 //
 //	spider := tegenaria.NewSpiderOf("shop", tegenaria.Handle(list), tegenaria.NewRequest(url, "POST", nil, tegenaria.RequestWithForm(form))).
 //		On("detail", tegenaria.Handle(detail)).
@@ -131,6 +117,8 @@ func Parsers(ps ...Parser) Parser {
 type Spider struct {
 	name     string
 	parser   Parser
+	maker    string // the func that has made it
+	urls     []string
 	requests []*Request
 	named    map[string]Parser
 	start    func(ctx context.Context, emit func(*Request) error) error
@@ -145,6 +133,9 @@ var (
 )
 
 func (s *Spider) seeds() (urls []string) {
+	if len(s.requests) == 0 {
+		return s.urls
+	}
 	for _, r := range s.requests {
 		urls = append(urls, r.Url)
 	}
@@ -158,10 +149,8 @@ func (s *Spider) seeds() (urls []string) {
 // Each run sends copies of the requests, so the spider may run several times, in several engines, also concurrently. A
 // BodyReader can be read only once, though; use [RequestWithBody] for a body that is sent more than once.
 func NewSpiderOf(name string, parser Parser, requests ...*Request) *Spider {
-	s := &Spider{name: name, parser: parser, requests: slices.Clone(requests), named: make(map[string]Parser)}
-	if parser == nil {
-		s.mistaken("the parser is nil")
-	}
+	s := &Spider{name: name, parser: parser, requests: slices.Clone(requests), maker: "NewSpiderOf"}
+	s.needParser()
 	for i, r := range requests {
 		switch {
 		case r == nil:
@@ -206,7 +195,7 @@ func (s *Spider) OnError(failed func(err *HandleError, emit func(*Request) error
 }
 
 // OnStart sets a func that sends first requests with emit, for example from a file or a database. It is called once per
-// crawl, after the requests given to NewSpiderOf were sent, and not again if an earlier run of a durable job has
+// crawl, after the requests that the spider was made with were sent, and not again if an earlier run of a durable job has
 // completed it. emit blocks while Limits.Pending requests are queued. When the crawl stops, ctx is cancelled and emit
 // returns an error, which the func should return. If the func returns [CloseSpider], the crawl stops; any other error
 // ends the run as failed. Run reports a nil func, and a second call of OnStart, as mistakes.
@@ -224,7 +213,7 @@ func (s *Spider) GetName() string { return s.name }
 // Parsers returns the parsers that [Spider.On] named.
 func (s *Spider) Parsers() map[string]Parser { return s.named }
 
-// Parser calls the parser that NewSpiderOf was given.
+// Parser calls the parser that the spider was made with.
 func (s *Spider) Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
 	return s.parser(resp, item, req)
 }
@@ -238,6 +227,11 @@ func (s *Spider) StartRequest(req chan<- *Context) {
 func (s *Spider) Start(ctx context.Context, req chan<- *Context) error {
 	emit, end := emitTo(ctx, req)
 	defer end()
+	for _, url := range s.urls {
+		if err := emit(NewRequest(url, GET, nil)); err != nil {
+			return err
+		}
+	}
 	for _, r := range s.requests {
 		if err := emit(r.clone()); err != nil {
 			return err
@@ -267,7 +261,13 @@ func (s *Spider) first() []*Request { return s.requests }
 func (s *Spider) mistake() error { return errors.Join(s.mistakes...) }
 
 func (s *Spider) mistaken(format string, args ...any) {
-	s.mistakes = append(s.mistakes, fmt.Errorf("NewSpiderOf(%q): "+format, slices.Concat([]any{s.name}, args)...))
+	s.mistakes = append(s.mistakes, fmt.Errorf("%s(%q): "+format, slices.Concat([]any{s.maker, s.name}, args)...))
+}
+
+func (s *Spider) needParser() {
+	if s.parser == nil {
+		s.mistaken("the parser is nil")
+	}
 }
 
 type namedParser struct {
@@ -295,9 +295,7 @@ func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, 
 	}
 	switch s := spider.(type) {
 	case nil:
-	case *funcSpider: // the parser as it was given, so that one made by Handle is seen to be one
-		errs = append(errs, t.SetOwn(s.parser, nil))
-	case *Spider:
+	case *Spider: // the parser as it was given, so that one made by Handle is seen to be one
 		errs = append(errs, t.SetOwn(s.parser, nil))
 	default:
 		errs = append(errs, t.SetOwn(s.Parser, reflect.TypeOf(s)))

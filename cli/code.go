@@ -124,7 +124,8 @@ var partFlags = map[string]string{
 	"listen": livePart, "listen-token": livePart, "listen-tls": livePart, "listen-insecure": livePart,
 }
 
-const livePart = "app.With(live.Part()), of package cli/live"
+const livePart = "app.With(live.Part()), of package cli/live; where a spider is given to cli.Main, write " +
+	"app := cli.New(spider); app.With(live.Part()); app.Main()"
 
 // printable returns a text that cannot steer a terminal: control characters but for line ends and tabs are written as Go writes them.
 func printable(text string) string {

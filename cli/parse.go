@@ -30,6 +30,7 @@ const fixturesDir = "testdata"
 type parseFlags struct {
 	given
 	spider, parser, url, save, dir string
+	data                           string
 	meta                           []string
 	depth                          int
 	asJSON                         bool
@@ -60,6 +61,7 @@ func (c *call) parseCommand() *cobra.Command {
 	flags.StringVar(&f.parser, "parser", "", "`NAME` of one of its parsers (default: the one that reads first pages)")
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
 	flags.StringArrayVar(&f.meta, "meta", nil, "value in the Meta of the request, `NAME=VALUE`: a number, true, false, a list or map in JSON, or else a text; may be repeated")
+	flags.StringVar(&f.data, "data", "", "value of RequestWithData of the request, as `JSON`")
 	flags.IntVar(&f.depth, "depth", 0, "follow the requests of a URL's page this many `LEVELS`, and show those pages too")
 	flags.BoolVar(&f.asJSON, "json", false, "write a line of JSON for each page")
 	flags.StringVar(&f.url, "url", "", "`URL` that a PAGE came from (default: its base element's)")
@@ -111,6 +113,14 @@ func metaOf(list []string) (map[string]any, error) {
 	return meta, errors.Join(errs...)
 }
 
+// dataJSON returns the flag --data, nil if it was not given.
+func (f *parseFlags) dataJSON() json.RawMessage {
+	if f.data == "" {
+		return nil
+	}
+	return json.RawMessage(f.data)
+}
+
 // isURL reports whether a text is meant to be a URL of the web.
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
@@ -126,6 +136,7 @@ func (f *parseFlags) check(page string) error {
 		}
 	}
 	online := isURL(page)
+	wrong(f.data != "" && !json.Valid([]byte(f.data)), "--data %s: it is no JSON; a text is written in quotation marks, as --data '\"oak\"'", f.data)
 	wrong(f.depth < 0, "--depth is %d; it must not be negative", f.depth)
 	wrong(f.depth > 0 && !online, "--depth: a file is read offline, and leads nowhere")
 	wrong(f.depth > 0 && f.save != "", "--depth and --save: a fixture has one page; leave one of them out")
@@ -159,7 +170,7 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 		if err != nil {
 			return err
 		}
-		offline.Request.Parser, offline.Request.Meta = f.parser, meta
+		offline.Request.Parser, offline.Request.Meta, offline.Request.Data = f.parser, meta, f.dataJSON()
 		p, err := offline.Run(cmd.Context(), spider)
 		if err != nil {
 			return err
@@ -170,7 +181,7 @@ func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
 	if err := checkURL(page); err != nil {
 		return err
 	}
-	asked := fixture.Request{URL: page, Parser: f.parser, Meta: meta}
+	asked := fixture.Request{URL: page, Parser: f.parser, Meta: meta, Data: f.dataJSON()}
 	request, err := asked.New()
 	if err != nil {
 		return err
@@ -288,13 +299,22 @@ func writePage(w io.Writer, p *fixture.Page) error {
 			writeItems(w, p.Items)
 		}
 		if len(p.Requests) > 0 {
-			fmt.Fprintln(w, "\nMETHOD\tURL\tPARSER\tMETA")
+			hasData := slices.ContainsFunc(p.Requests, func(r *tegenaria.Request) bool { return r.DataJSON() != nil })
+			head := "\nMETHOD\tURL\tPARSER\tMETA"
+			if hasData {
+				head += "\tDATA"
+			}
+			fmt.Fprintln(w, head)
 			for _, r := range p.Requests {
 				meta := ""
 				if len(r.Meta) > 0 {
 					meta = cellOf(r.Meta)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Method, cell(urlx.Redact(r.Url)), cell(r.ParserName()), meta)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s", r.Method, cell(urlx.Redact(r.Url)), cell(r.ParserName()), meta)
+				if hasData {
+					fmt.Fprintf(w, "\t%s", cell(string(r.DataJSON())))
+				}
+				fmt.Fprintln(w)
 			}
 		}
 		fmt.Fprintln(w)

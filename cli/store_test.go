@@ -28,6 +28,14 @@ func store(site string) *cli.App {
 		if resp.Request().Meta["fail"] == true {
 			return errors.New("it was told to fail\x1b[2J")
 		}
+		if resp.Request().DataJSON() != nil {
+			known, err := tegenaria.Data[struct{ N int }](resp)
+			if err != nil {
+				return err
+			}
+			known.N++
+			return out.Follow("/next", tegenaria.RequestWithData(known))
+		}
 		if from, ok := resp.Request().Meta["number"].(int); ok && from > 1 {
 			return out.Item(book{Title: "number"})
 		}

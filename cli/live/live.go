@@ -98,6 +98,7 @@ func (p *part) Start(ctx context.Context, run *cli.Run) (stop func(context.Conte
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(netutil.LimitListener(listener, maxConnections)) })       // ends by stop
 	run.Add(tegenaria.EngineWithEvents(tegenaria.Events{Started: func(tegenaria.SpiderInterface) { // when it obeys, and before its first request
+		logger.Info("--listen: open the next line in a browser, or give it to ctl and top; it works until the crawl ends")
 		fmt.Fprintf(run.Stderr(), "%s?token=%s\n", address, board.ControlToken())
 	}}))
 	return func(ctx context.Context) error {

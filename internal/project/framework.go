@@ -95,7 +95,7 @@ func (f Framework) goMod(name string) string {
 	if strings.ContainsAny(path, " \t\"'`,()[]{}") || strings.Contains(path, "//") || strings.Contains(path, "/*") {
 		path = strconv.Quote(path)
 	}
-	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\nreplace " + ModulePath + " => " + path + "\n"
+	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\n// The clone that the command was built from. Where there is none, remove this line and type go get " + ModulePath + "@latest.\nreplace " + ModulePath + " => " + path + "\n"
 }
 
 // goSum returns the go.sum of a project.
