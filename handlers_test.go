@@ -213,7 +213,7 @@ func TestUnnamedParserEndsTheRun(t *testing.T) {
 		{"another spider", func() tegenaria.Parser { return tegenaria.Handle(readDetail) }, `engine.RegisterParser("readDetail", tegenaria.Handle(readDetail))`,
 			tegenaria.Handle(readDetail), ".readDetail",
 			func(list tegenaria.Parser) tegenaria.SpiderInterface {
-				return tegenaria.NewSpider("test", list, "http://a.test/")
+				return struct{ tegenaria.SpiderInterface }{tegenaria.NewSpider("test", list, "http://a.test/")}
 			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
