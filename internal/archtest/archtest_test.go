@@ -221,6 +221,8 @@ func TestFiles(t *testing.T) {
 		{"other uses of os", "feed/feed.go", file("import \"os\"\nvar x = os.Args", 0), "", ""},
 		{"exit in a door", "examples/quotes/main.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), "", ""},
 		{"exit of a test", "feed/feed_test.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), "", ""},
+		{"exit of a helper of tests", "internal/killtest/program.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), "", ""},
+		{"exit in a rig", "internal/enginetest/run.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), ":4", "only a door may end the process"},
 		{"exit in a room", "feed/feed.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), ":4", "only a door may end the process"},
 		{"fatal in the cellar", "stage/fifo.go", file("import \"log\"\nfunc f() { log.Fatalf(\"\") }", 0), ":4", "log.Fatalf"},
 
