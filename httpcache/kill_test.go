@@ -3,23 +3,22 @@ package httpcache_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/httpcache"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -55,18 +54,14 @@ func (p plan) engine(parse tegenaria.Parser) (*tegenaria.SpiderEngine, func() er
 	return enginetest.NewEngine(nil, s, opts...), closes, nil
 }
 
-// runChild makes this process crawl as a plan says.
-func runChild(text string) error {
-	var p plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return err
-	}
+// crawling crawls as a plan says.
+var crawling = killtest.NewProgram("crawling", func(p plan) error {
 	e, closes, err := p.engine(enginetest.FollowAll)
 	if err != nil {
 		return err
 	}
 	return errors.Join(e.Run(context.Background(), "test"), closes())
-}
+})
 
 // killSite has pages that lead on, and kills a process when so many were asked for.
 type killSite struct {
@@ -124,18 +119,15 @@ func TestKill(t *testing.T) {
 				server := httptest.NewServer(site)
 				defer server.Close()
 				p := plan{URL: server.URL, Folder: t.TempDir(), Durable: durable, Agent: "killed"}
-				text, err := json.Marshal(p)
+				site.mu.Lock()
+				child, err := killtest.Start(crawling.Command(p))
+				site.killed = func() { child.Signal(syscall.SIGKILL) }
+				site.mu.Unlock()
 				if err != nil {
 					t.Fatal(err)
 				}
-				child := exec.Command(os.Args[0], "-child", string(text))
-				child.Stderr = os.Stderr
-				site.killed = func() { _ = child.Process.Kill() }
-				if err := child.Start(); err != nil {
-					t.Fatal(err)
-				}
-				if err := child.Wait(); err == nil {
-					t.Fatal("the process was not killed")
+				if e := child.Wait(); !e.Struck {
+					t.Fatalf("the process was not killed: %v\n%s", e.Err, e.Output)
 				}
 				site.mu.Lock()
 				first := len(site.asked)

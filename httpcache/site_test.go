@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/httpcache"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -167,19 +167,9 @@ func engine(site *site, cache *httpcache.Cache, s tegenaria.SpiderInterface, opt
 	return enginetest.NewEngine(nil, s, append(all, opts...)...)
 }
 
-// child makes this test binary crawl instead, as a process that can be killed.
-var child = flag.String("child", "", "crawl as this JSON says, and do nothing else")
-
 // TestMain stores a page outside of any bubble: the compression library keeps the channel that it makes then for all tests.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if *child != "" {
-		if err := runChild(*child); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	killtest.RunProgram()
 	if err := warmUp(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

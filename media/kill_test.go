@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
 	"math"
@@ -27,12 +26,12 @@ import (
 	"github.com/tegenaria/tegenaria/media"
 )
 
-var (
-	killed      = flag.String("killed", "", "folder of the job that TestKills runs in another process")
-	killedSite  = flag.String("killed.site", "", "the site that it crawls")
-	killedPoint = flag.String("killed.point", "", "where it kills itself")
-	killedNth   = flag.Int("killed.nth", 0, "the how manieth time it comes there")
-)
+// killPlan is a job that is killed.
+type killPlan struct {
+	Folder, Site string
+	Point        string // where it kills itself
+	Nth          int    // the how manieth time it comes there
+}
 
 const (
 	killedPages = 240
@@ -49,16 +48,16 @@ func killedItems(page int) []any {
 	return []any{item}
 }
 
-// runKilled is the job that is killed.
-func runKilled() error {
-	cache, err := disk.Open(filepath.Join(*killed, "job"))
+// killed is the job that is killed.
+var killed = killtest.NewProgram("killed", func(plan killPlan) error {
+	cache, err := disk.Open(filepath.Join(plan.Folder, "job"))
 	if err != nil {
 		return err
 	}
-	p := media.New(media.Options{Dir: filepath.Join(*killed, "files"), Images: true, Thumbs: map[string]image.Point{"s": {X: 10, Y: 10}}})
+	p := media.New(media.Options{Dir: filepath.Join(plan.Folder, "files"), Images: true, Thumbs: map[string]image.Point{"s": {X: 10, Y: 10}}})
 	var count atomic.Int32
 	p.SetHit(func(point string) {
-		if point == *killedPoint && count.Add(1) == int32(*killedNth) {
+		if point == plan.Point && count.Add(1) == int32(plan.Nth) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
@@ -68,11 +67,11 @@ func runKilled() error {
 		inWork <- struct{}{}
 		return killedItems(page)
 	}
-	err = newEngine(*killedSite, killedPages, items, tegenaria.EngineWithCache(cache),
+	err = newEngine(plan.Site, killedPages, items, tegenaria.EngineWithCache(cache),
 		tegenaria.EngineWithConcurrency(killedWidth), tegenaria.EngineWithItemConcurrency(killedWidth), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: killedWidth}),
-		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(*killed, "items.jsonl")), last(func() { <-inWork }))).Run(context.Background(), "gallery")
+		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(plan.Folder, "items.jsonl")), last(func() { <-inWork }))).Run(context.Background(), "gallery")
 	return errors.Join(err, cache.Close())
-}
+})
 
 // last is a pipeline that calls a func for each item that has come to it.
 type last func()
@@ -87,10 +86,12 @@ func (f last) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error 
 // A job is killed at each point of the protocol, three times unless it is over before. Then each item is there once, and each file is whole.
 func TestKills(t *testing.T) {
 	g, dir := newGallery(t), t.TempDir()
+	g.mu.Lock()
 	for i := range killedPages * perPage {
 		g.files[fmt.Sprintf("/%d.jpg", i)] = jpegOf(paint(40, 30, i))
 		g.files[fmt.Sprintf("/%d.txt", i)] = fmt.Appendf(nil, "text %d", i)
 	}
+	g.mu.Unlock()
 	kills := make(map[string]int)
 	points := []string{"written", "synced", "renamed", "noted"}
 	total, point := 0, ""
@@ -106,7 +107,7 @@ func TestKills(t *testing.T) {
 				}
 			}
 		}
-		return exec.Command(os.Args[0], "-killed="+dir, "-killed.site="+g.URL, "-killed.point="+point, "-killed.nth="+fmt.Sprint(nth)), nil
+		return killed.Command(killPlan{dir, g.URL, point, nth}), nil
 	}
 	loop.Judge = func(e killtest.Exit) (bool, error) {
 		if e.Killed() {

@@ -11,7 +11,6 @@ import (
 	"image"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,15 +22,17 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/israce"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/media"
-	"go.uber.org/goleak"
 )
 
-var (
-	manyFiles = flag.Int("many", 60, "files of TestMany")
-	manyDir   = flag.String("many.dir", "", "folder that TestMany crawls to in another process")
-	manySite  = flag.String("many.site", "", "the site that it crawls")
-)
+var manyFiles = flag.Int("many", 60, "files of TestMany")
+
+// manyPlan is the crawl of TestMany.
+type manyPlan struct {
+	Folder, Site string
+	Files        int
+}
 
 const manyPerPage = 20
 
@@ -46,12 +47,12 @@ func manyItems(page int) []any {
 	return []any{p, q}
 }
 
-// runMany crawls in a process of its own, with the default bounds.
-func runMany() error {
-	p := media.New(media.Options{Dir: filepath.Join(*manyDir, "files"), Images: true, Thumbs: map[string]image.Point{"small": {X: 120, Y: 120}}})
-	return newEngine(*manySite, *manyFiles/manyPerPage, manyItems,
-		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(*manyDir, "items.jsonl")))).Run(context.Background(), "gallery")
-}
+// many crawls in a process of its own, with the default bounds.
+var many = killtest.NewProgram("many", func(plan manyPlan) error {
+	p := media.New(media.Options{Dir: filepath.Join(plan.Folder, "files"), Images: true, Thumbs: map[string]image.Point{"small": {X: 120, Y: 120}}})
+	return newEngine(plan.Site, plan.Files/manyPerPage, manyItems,
+		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(plan.Folder, "items.jsonl")))).Run(context.Background(), "gallery")
+})
 
 // A site has many files of all kinds, good and bad. Each is asked for once, all results are right, and in a deep check memory stays within a bound.
 func TestMany(t *testing.T) {
@@ -92,10 +93,12 @@ func TestMany(t *testing.T) {
 		_, _ = w.Write(file)
 		_, _ = w.Write(tail)
 	}
+	g.mu.Lock()
 	for n := range *manyFiles {
 		g.serve[fmt.Sprintf("/file/%d.jpg", n)] = serve
 	}
-	program := exec.CommandContext(t.Context(), os.Args[0], "-many.dir="+dir, "-many.site="+g.URL, fmt.Sprint("-many=", *manyFiles))
+	g.mu.Unlock()
+	program := many.Command(manyPlan{dir, g.URL, *manyFiles})
 	began := time.Now()
 	if out, err := program.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -147,20 +150,4 @@ func TestMany(t *testing.T) {
 	noTempFiles(t, filepath.Join(dir, "files"))
 }
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	var err error
-	switch { // another process of a test
-	case *killed != "":
-		err = runKilled()
-	case *manyDir != "":
-		err = runMany()
-	default:
-		goleak.VerifyTestMain(m)
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { killtest.Main(m) }

@@ -3,12 +3,10 @@ package middleware_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,43 +14,30 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
-var (
-	killFolder = flag.String("kill.folder", "", "of the job of a program that TestLoginSurvivesAKill kills")
-	killSite   = flag.String("kill.site", "", "what that program crawls")
-	killJar    = flag.String("kill.jar", "", "of its requests")
-)
-
-// TestMain fails the package if a test leaves a goroutine behind. With -kill.folder it is the program that is killed.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *killFolder == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	if err := killed(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+// memberPlan is a crawl of a program that TestLoginSurvivesAKill kills.
+type memberPlan struct {
+	Folder, Site string
+	Jar          string // of its requests
 }
 
+func TestMain(m *testing.M) { killtest.Main(m) }
+
 // killed logs in by the form that is its seed, and reads all pages that are for members.
-func killed() (err error) {
-	cache, err := disk.Open(filepath.Join(*killFolder, "job"))
+var killed = killtest.NewProgram("killed", func(p memberPlan) (err error) {
+	cache, err := disk.Open(filepath.Join(p.Folder, "job"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
-	jar := tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaCookieJar: *killJar})
+	jar := tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaCookieJar: p.Jar})
 	login := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
-		if _, err := out.Fetch(tegenaria.NewRequest(*killSite+"/session", "POST", nil, jar)); err != nil {
+		if _, err := out.Fetch(tegenaria.NewRequest(p.Site+"/session", "POST", nil, jar)); err != nil {
 			return err
 		}
 		for i := range memberPages {
@@ -62,17 +47,17 @@ func killed() (err error) {
 		}
 		return nil
 	})
-	spider := tegenaria.NewSpiderOf("test", login, tegenaria.NewRequest(*killSite+"/login", "GET", nil, jar)).On("read", nothing)
+	spider := tegenaria.NewSpiderOf("test", login, tegenaria.NewRequest(p.Site+"/login", "GET", nil, jar)).On("read", nothing)
 	return tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(quiet()),
 		tegenaria.EngineWithMiddlewares(middleware.Standard()...), tegenaria.EngineWithEmptyOK(),
 		tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, _ tegenaria.Outcome, _ string) {
 			if strings.HasSuffix(r.Url, "/login") {
-				if resp, err := http.Get(*killSite + "/stored"); err == nil {
+				if resp, err := http.Get(p.Site + "/stored"); err == nil {
 					resp.Body.Close()
 				}
 			}
 		}})).Execute("test")
-}
+})
 
 const memberPages = 59
 
@@ -139,10 +124,10 @@ func TestLoginSurvivesAKill(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			site := &membersSite{session: tt.session, cookie: tt.cookie, read: make(map[string]bool), stored: make(chan struct{})}
 			server := serve(t, site.ServeHTTP)
-			folder := t.TempDir()
+			plan := memberPlan{t.TempDir(), server.URL, tt.jar}
 			site.loop.Starts = 5
 			site.loop.Next = func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-				return exec.Command(os.Args[0], "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.jar="+tt.jar), nil
+				return killed.Command(plan), nil
 			}
 			if _, err := site.loop.Run(t.Context()); err != nil {
 				t.Fatal(err)

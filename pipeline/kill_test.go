@@ -31,10 +31,12 @@ const (
 	mostOfType  = 230
 )
 
-// runKilled is the job that is killed: each page is an item, and eight pages have one text.
-func runKilled() error {
-	folder, site, _ := strings.Cut(*killed, "|")
-	cache, err := disk.Open(filepath.Join(folder, "job"))
+// killPlan is where the job that is killed lies, and what it crawls.
+type killPlan struct{ Folder, Site string }
+
+// killed is the job that is killed: each page is an item, and eight pages have one text.
+var killed = killtest.NewProgram("killed", func(p killPlan) error {
+	cache, err := disk.Open(filepath.Join(p.Folder, "job"))
 	if err != nil {
 		return err
 	}
@@ -46,13 +48,13 @@ func runKilled() error {
 	}
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithCache(cache), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
-		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), site+"/0")),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), p.Site+"/0")),
 		tegenaria.EngineWithPipelines(
-			pipeline.NearDuplicates(textOf, pipeline.NearOptions{File: filepath.Join(folder, "near")}),
-			pipeline.Budget(pipeline.BudgetOptions{Items: mostOfType, By: pipeline.ByType, File: filepath.Join(folder, "budget")}),
-			feed.JSONL(filepath.Join(folder, "items.jsonl"))))
+			pipeline.NearDuplicates(textOf, pipeline.NearOptions{File: filepath.Join(p.Folder, "near")}),
+			pipeline.Budget(pipeline.BudgetOptions{Items: mostOfType, By: pipeline.ByType, File: filepath.Join(p.Folder, "budget")}),
+			feed.JSONL(filepath.Join(p.Folder, "items.jsonl"))))
 	return errors.Join(engine.Run(context.Background(), "killed"), cache.Close())
-}
+})
 
 // A job is killed again and again at a random request. In the end each page was asked for, of each text exactly one item is unmarked, the others name a page
 // of their text, and as many items passed as the budget allows.
@@ -78,7 +80,7 @@ func TestKills(t *testing.T) {
 	}))
 	defer site.Close()
 	loop.Next = func(_ int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-		return exec.Command(os.Args[0], "-killed="+dir+"|"+site.URL), []killtest.Fault{{Count: 10 + random.IntN(killedPages/8)}}
+		return killed.Command(killPlan{dir, site.URL}), []killtest.Fault{{Count: 10 + random.IntN(killedPages/8)}}
 	}
 	starts, err := loop.Run(t.Context())
 	if err != nil {

@@ -3,36 +3,19 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/sirupsen/logrus"
-	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/pipeline"
 )
 
-var killed = flag.String("killed", "", "folder and site of the job that TestKills runs in another process")
-
-// TestMain runs the job that TestKills kills instead of the tests, if it is asked to. It fails the package if a test leaves a goroutine behind.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *killed == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	if err := runKilled(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { killtest.Main(m) }
 
 // outcome is what became of the items of a crawl.
 type outcome struct {

@@ -80,12 +80,10 @@ func (closingSpider) Close(context.Context, string) error {
 	return nil
 }
 
-// runChild makes this process crawl as a plan says.
-func runChild(text string) (err error) {
-	var p plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return err
-	}
+func TestMain(m *testing.M) { killtest.Main(m) }
+
+// shopping crawls as a plan says.
+var shopping = killtest.NewProgram("shopping", func(p plan) (err error) {
 	o := revisit.Options{MaxRemoved: 1, SkipUnchanged: p.Stores != ""}
 	options := []tegenaria.EngineOption{tegenaria.EngineWithLogger(enginetest.Quiet()),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})}
@@ -122,7 +120,7 @@ func runChild(text string) (err error) {
 	e := tegenaria.NewSpiderEngine(options...)
 	e.RegisterSpiders(closingSpider{tegenaria.NewSpiderOf("shop", parser, tegenaria.NewRequest(p.Site+"/", tegenaria.GET, nil))})
 	return e.Run(context.Background(), "shop")
-}
+})
 
 // truth is what a shop has on the pages to which something leads.
 func (s *shop) truth() map[string]string {
@@ -226,13 +224,9 @@ func killDays(t *testing.T, durable bool, stores string) {
 		if durable {
 			p.Job = filepath.Join(t.TempDir(), fmt.Sprint("job", day))
 		}
-		text, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
 		kills := deep.Rounds(2, 5)
 		loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-			cmd := exec.Command(os.Args[0], "-child", string(text))
+			cmd := shopping.Command(p)
 			switch {
 			case start >= 2*kills, start%2 == 1 && day%2 == 1: // a process that ends leaves the HTTP cache whole for the next day
 				return cmd, nil

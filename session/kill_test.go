@@ -2,13 +2,11 @@ package session_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -29,25 +25,25 @@ import (
 	"github.com/tegenaria/tegenaria/session"
 )
 
-var (
-	killFolder  = flag.String("kill.folder", "", "of the job of a program that TestKills kills")
-	killStart   = flag.String("kill.start", "0", "how often the program was started before")
-	killSite    = flag.String("kill.site", "", "what that program crawls")
-	killProxies = flag.String("kill.proxies", "", "its proxies")
-)
-
-// TestMain fails the package if a test leaves a goroutine behind. With -kill.folder it is the program that is killed.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *killFolder == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	if err := killed(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+// shopPlan says which shop is crawled, and how.
+type shopPlan struct {
+	Site    string
+	Proxies []string
+	Folder  string // of the job of the program that TestKills kills
+	Start   int    // how often that program was started before
 }
+
+// killed is the program that TestKills kills: it reads the pages of some accounts, and others as visitors.
+var killed = killtest.NewProgram("killed", func(p shopPlan) (err error) {
+	cache, err := disk.Open(filepath.Join(p.Folder, "job"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	return shopCrawl(p, tegenaria.EngineWithCache(cache)).Execute("shop")
+})
+
+func TestMain(m *testing.M) { killtest.Main(m) }
 
 const (
 	shopUsers, ownPages, visitorPages = 4, 15, 60
@@ -55,39 +51,29 @@ const (
 	visitLasts                        = 12 // pages
 )
 
-// killed reads the pages of some accounts, and others as visitors.
-func killed() (err error) {
-	cache, err := disk.Open(filepath.Join(*killFolder, "job"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cache.Close()) }()
-	return shopCrawl(*killSite, strings.Split(*killProxies, ","), tegenaria.EngineWithCache(cache)).Execute("shop")
-}
-
 // shopCrawl makes an engine that reads all pages of a shop.
-func shopCrawl(site string, proxies []string, more ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
+func shopCrawl(p shopPlan, more ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	pool := session.NewPool(session.Options{
 		Size:    5,
-		Proxies: proxy.NewPool(proxy.List(proxies...), proxy.Options{}),
+		Proxies: proxy.NewPool(proxy.List(p.Proxies...), proxy.Options{}),
 		Headers: agents,
 		Expired: func(page *tegenaria.Response) bool { return page.Status == 401 },
 		Login: func(l *session.Login) error {
 			if !l.Session().HasName() {
 				return nil
 			}
-			_, err := l.Fetch(tegenaria.NewRequest(site+"/login/"+l.Session().Name()+"?start="+*killStart, tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
+			_, err := l.Fetch(tegenaria.NewRequest(fmt.Sprintf("%s/login/%s?start=%d", p.Site, l.Session().Name(), p.Start), tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
 			return err
 		},
 	})
 	var requests []*tegenaria.Request
 	for i := range ownPages {
 		for u := range shopUsers {
-			requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s/own/u%d/%d", site, u, i), tegenaria.GET, nil, session.As(fmt.Sprint("u", u))))
+			requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s/own/u%d/%d", p.Site, u, i), tegenaria.GET, nil, session.As(fmt.Sprint("u", u))))
 		}
 	}
 	for i := range visitorPages {
-		requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s/visit/%d", site, i), tegenaria.GET, nil))
+		requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s/visit/%d", p.Site, i), tegenaria.GET, nil))
 	}
 	spider := tegenaria.NewSpiderOf("shop", func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { return nil }, requests...)
 	return tegenaria.NewSpiderEngine(append([]tegenaria.EngineOption{
@@ -231,7 +217,7 @@ func TestShop(t *testing.T) {
 	s := newShop()
 	site := httptest.NewServer(s)
 	defer site.Close()
-	e := shopCrawl(site.URL, []string{forward(t, "p1"), forward(t, "p2"), forward(t, "p3")})
+	e := shopCrawl(shopPlan{Site: site.URL, Proxies: []string{forward(t, "p1"), forward(t, "p2"), forward(t, "p3")}})
 	if err := e.Execute("shop"); err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +232,14 @@ func TestKills(t *testing.T) {
 	for range deep.Rounds(1, 10) {
 		s := newShop()
 		site := httptest.NewServer(s)
-		folder := t.TempDir()
-		proxies := strings.Join([]string{forward(t, "p1"), forward(t, "p2")}, ",")
+		plan := shopPlan{Site: site.URL, Proxies: []string{forward(t, "p1"), forward(t, "p2")}, Folder: t.TempDir()}
 		kills := 0
 		var loop killtest.Loop
 		next := 1 + rand.IntN(50)
 		loop.Starts = 5
 		loop.Next = func(start int, _ *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-			return exec.Command(os.Args[0], "-kill.folder="+folder, "-kill.site="+site.URL, "-kill.proxies="+proxies, fmt.Sprint("-kill.start=", start)), nil
+			plan.Start = start
+			return killed.Command(plan), nil
 		}
 		s.mu.Lock()
 		s.asked = func(n int) {

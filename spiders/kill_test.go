@@ -30,12 +30,10 @@ import (
 	"github.com/tegenaria/tegenaria/spiders"
 )
 
-var (
-	killFolder = flag.String("kill.folder", "", "of the job of a program that TestKill kills")
-	killSite   = flag.String("kill.site", "", "what that program crawls")
-	killSpider = flag.String("kill.spider", "", "how")
-	killSeed   = flag.Uint64("kill.seed", 0, "of the moments at which TestKill kills; 0: 1, or another one each time with -deep")
-)
+var killSeed = flag.Uint64("kill.seed", 0, "of the moments at which TestKill kills; 0: 1, or another one each time with -deep")
+
+// killPlan is a crawl of the program that TestKill kills.
+type killPlan struct{ Folder, Site, Spider string }
 
 // What the site of TestKill has.
 const (
@@ -72,16 +70,16 @@ func killedSpider(name, site string) tegenaria.SpiderInterface {
 }
 
 // killed is the program that is killed.
-func killed() error {
-	cache, err := disk.Open(filepath.Join(*killFolder, "job"))
+var killed = killtest.NewProgram("killed", func(p killPlan) error {
+	cache, err := disk.Open(filepath.Join(p.Folder, "job"))
 	if err != nil {
 		return err
 	}
-	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(*killSpider, *killSite)), tegenaria.EngineWithCache(cache), silent,
-		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(*killFolder, "items.jsonl"))))
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(p.Spider, p.Site)), tegenaria.EngineWithCache(cache), silent,
+		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(p.Folder, "items.jsonl"))))
 	last := fmt.Sprint(killEntries - 1)
 	tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(item *tegenaria.ItemMeta) {
-		if *killSpider == "feed" && item.Item == (thing{last}) { // or else the feed is asked for again and again
+		if p.Spider == "feed" && item.Item == (thing{last}) { // or else the feed is asked for again and again
 			go engine.Stop(context.Background())
 		}
 	}})(engine)
@@ -90,7 +88,7 @@ func killed() error {
 		err = nil
 	}
 	return errors.Join(err, cache.Close())
-}
+})
 
 // killingSite is the site. It kills the program at some of its requests, before it answers or a moment after.
 type killingSite struct {
@@ -176,7 +174,7 @@ func TestKill(t *testing.T) {
 			defer server.Close()
 			folder := t.TempDir()
 			site.loop.Next = func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-				return exec.Command(os.Args[0], "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.spider="+tt.spider), nil
+				return killed.Command(killPlan{folder, server.URL, tt.spider}), nil
 			}
 			starts, err := site.loop.Run(t.Context())
 			if err != nil {

@@ -4,39 +4,24 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/killtest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
-// TestMain fails the package if a test leaves a goroutine behind. It is the program that TestKill kills, too.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *killFolder == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	if err := killed(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { killtest.Main(m) }
 
 // silent logs nothing.
 var silent = tegenaria.EngineWithSlog(slog.New(slog.DiscardHandler))

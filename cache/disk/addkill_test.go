@@ -5,7 +5,6 @@ package disk_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,8 +23,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
-
-var addingFlag = flag.String("adding", "", "run a crawl to which requests are added, as this JSON says, and do nothing else")
 
 // adding is a crawl to which requests are added, and whose settings are changed, while it runs. It prints each call that has returned.
 type adding struct {
@@ -47,7 +44,8 @@ func (a *adding) request(slot string, number any) *tegenaria.Request {
 	return tegenaria.NewRequest(fmt.Sprintf("%s/%s/%v", a.URL, slot, number), "GET", nil, tegenaria.RequestWithSlot(slot))
 }
 
-func (a *adding) run(ctx context.Context) (err error) {
+func (a *adding) run() (err error) {
+	ctx := context.Background()
 	cache, err := disk.Open(filepath.Join(a.Dir, jobDir))
 	if err != nil {
 		return err
@@ -238,10 +236,10 @@ func TestKilledWhileAdding(t *testing.T) {
 		loop.Next = func(start int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
 			site.begin(min(said.concurrency, said.slot))
 			if start == 2 {
-				return childCommand(t, "-adding", &adding{URL: server.URL, Dir: dir, Last: true}), nil
+				return addingProgram.Command(&adding{URL: server.URL, Dir: dir, Last: true}), nil
 			}
 			at += random.IntN(200) // the second process adds again what the first has added, and then more
-			return childCommand(t, "-adding", &adding{URL: server.URL, Dir: dir}), []killtest.Fault{
+			return addingProgram.Command(&adding{URL: server.URL, Dir: dir}), []killtest.Fault{
 				{Line: fmt.Sprintf("line %d:", at), After: time.Duration(random.IntN(3000)) * time.Microsecond}}
 		}
 		loop.Judge = func(e killtest.Exit) (again bool, err error) {

@@ -8,12 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +23,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -34,36 +31,15 @@ import (
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
-// child makes this test binary crawl instead, as a process that can be killed.
-var child = flag.String("child", "", "crawl as this JSON says, and do nothing else")
+// The programs that are killed.
+var (
+	planProgram   = killtest.NewProgram("plan", (*plan).run)
+	poisonProgram = killtest.NewProgram("poison", (*poison).run)
+	shopProgram   = killtest.NewProgram("shop", (*shop).run)
+	addingProgram = killtest.NewProgram("adding", (*adding).run)
+)
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	var p interface{ run(context.Context) error } = &plan{}
-	text := *child
-	if text == "" {
-		p, text = &poison{}, *poisoned
-	}
-	if text == "" {
-		p, text = &shop{}, *shopping
-	}
-	if text == "" {
-		p, text = &adding{}, *addingFlag
-	}
-	if text == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	err := json.Unmarshal([]byte(text), p)
-	if err == nil {
-		err = p.run(context.Background())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { killtest.Main(m) }
 
 // plan is what a child does.
 type plan struct {
@@ -105,7 +81,7 @@ const (
 const childConcurrency = 8
 
 // run crawls, resumes, or finds that there is nothing left to do.
-func (p *plan) run(ctx context.Context) (err error) {
+func (p *plan) run() (err error) {
 	cache, err := disk.Open(filepath.Join(p.Dir, jobDir), disk.WithFS(errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(p.hitInOpen))))
 	if err != nil {
 		return err
@@ -152,7 +128,7 @@ func (p *plan) run(ctx context.Context) (err error) {
 			feed.JSONL(filepath.Join(p.Dir, someFile), feed.WithFS(fs), feed.Select(func(v tegenaria.ItemInterface) bool {
 				return v.(item).Kind == "fetched"
 			}))))
-	err = engine.Run(ctx, "site")
+	err = engine.Run(context.Background(), "site")
 	var abandoned *tegenaria.AbandonedError
 	var stopped *tegenaria.StoppedError
 	if p.Overruns != 0 && errors.As(err, &abandoned) && !errors.As(err, &stopped) {
@@ -260,20 +236,10 @@ func (f *killFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// childCommand makes the command of a child that does what the value of a flag says.
-func childCommand(t *testing.T, flag string, does any) *exec.Cmd {
-	t.Helper()
-	text, err := json.Marshal(does)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exec.Command(os.Args[0], flag, string(text))
-}
-
 // start runs a child that follows a plan. It returns whether it was killed.
 func start(t *testing.T, p *plan) (killed bool) {
 	t.Helper()
-	child, err := killtest.Start(childCommand(t, "-child", p))
+	child, err := killtest.Start(planProgram.Command(p))
 	if err == nil {
 		killed, err = killtest.Finished(child.Wait())
 	}
@@ -403,7 +369,7 @@ func TestKill(t *testing.T) {
 	// The child dies at that point, or else its parent kills it when so many pages were asked for, from within such a
 	// request.
 	dieOnce := func(point string, nth int32, at int) {
-		child, err := killtest.Start(childCommand(t, "-child", &plan{URL: s.URL, Dir: dir, Point: point, Nth: nth}))
+		child, err := killtest.Start(planProgram.Command(&plan{URL: s.URL, Dir: dir, Point: point, Nth: nth}))
 		if err != nil {
 			t.Fatal(err)
 		}

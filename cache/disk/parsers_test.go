@@ -5,7 +5,6 @@ package disk_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -20,8 +19,6 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
-
-var shopping = flag.String("shopping", "", "crawl a shop as this JSON says, and do nothing else")
 
 // shop is a crawl with two parsers: lists, and products, of which a list knows the price.
 type shop struct{ URL, Dir string }
@@ -40,7 +37,7 @@ type product struct {
 	Price int
 }
 
-func (s *shop) run(ctx context.Context) (err error) {
+func (s *shop) run() (err error) {
 	cache, err := disk.Open(filepath.Join(s.Dir, jobDir))
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (s *shop) run(ctx context.Context) (err error) {
 		tegenaria.EngineWithConcurrency(childConcurrency),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: childConcurrency}),
 		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(s.Dir, itemsFile))))
-	return engine.Run(ctx, "shop")
+	return engine.Run(context.Background(), "shop")
 }
 
 func (s *shop) list(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
@@ -118,7 +115,7 @@ func TestTwoParsersAreKilled(t *testing.T) {
 		if start < 3 {
 			faults = []killtest.Fault{{Count: asks / (6 - start)}}
 		}
-		return childCommand(t, "-shopping", &shop{site.URL, dir}), faults
+		return shopProgram.Command(&shop{site.URL, dir}), faults
 	}
 	if starts, err := loop.Run(t.Context()); starts != 4 || err != nil {
 		t.Fatalf("%d starts, want 4: %v", starts, err)

@@ -33,7 +33,6 @@ import (
 )
 
 var (
-	poisoned = flag.String("poisoned", "", "crawl a poisoned site as this JSON says, and do nothing else")
 	kills    = flag.Int("kills", 10, "kills of TestKillsAtRandomMoments and TestKilledWhileAdding")
 	killSeed = flag.Uint64("killseed", 0, "seed of TestKillsAtRandomMoments and TestKilledWhileAdding; 0: 1, or another one each time with -deep")
 )
@@ -58,7 +57,7 @@ const (
 
 const poisonPages = 60
 
-func (p *poison) run(ctx context.Context) (err error) {
+func (p *poison) run() (err error) {
 	cache, err := disk.Open(filepath.Join(p.Dir, jobDir))
 	if err != nil {
 		return err
@@ -88,7 +87,7 @@ func (p *poison) run(ctx context.Context) (err error) {
 			}
 		}),
 		tegenaria.EngineWithPipelines(pipelines...))
-	err = engine.Run(ctx, "poisoned")
+	err = engine.Run(context.Background(), "poisoned")
 	var abandoned *tegenaria.AbandonedError
 	if p.How == byGoexit && errors.As(err, &abandoned) {
 		return nil // which tells of the parser that has ended its goroutine
@@ -274,7 +273,7 @@ func TestPoisonIsGivenUp(t *testing.T) {
 			var logs bytes.Buffer
 			deaths := 0
 			loop := &killtest.Loop{Next: func(int, *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-				cmd := childCommand(t, "-poisoned", p)
+				cmd := poisonProgram.Command(p)
 				if how == byMemory {
 					cmd = exec.Command("sh", append([]string{"-c", `ulimit -v 4194304; exec "$0" "$@"`}, cmd.Args...)...)
 				}
@@ -296,7 +295,9 @@ func TestPoisonIsGivenUp(t *testing.T) {
 				return true, nil
 			}
 			if how == byKill {
+				s.mu.Lock()
 				s.kill = func() { loop.Signal(syscall.SIGKILL) }
+				s.mu.Unlock()
 			}
 			if _, err := loop.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -403,7 +404,7 @@ func killAtRandomMoments(t *testing.T, overrun bool) {
 					}
 				}
 			}
-			return childCommand(t, "-child", does), faults
+			return planProgram.Command(does), faults
 		}
 		starts, err := loop.Run(t.Context())
 		if err != nil {

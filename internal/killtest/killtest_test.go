@@ -14,12 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shell is a program that does what a script says.
 func shell(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }

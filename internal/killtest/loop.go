@@ -2,15 +2,21 @@
 // does not look at what the program has done: that is for a witness that does not trust it, such as the server that the
 // program crawls, and for readers of what it leaves behind.
 //
+//	var crawling = killtest.NewProgram("crawling", func(site string) error { … })
+//
+//	func TestMain(m *testing.M) { killtest.Main(m) }
+//
 //	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf}
 //	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 //		loop.Count() // kills here, before the answer, when it is time
 //		…
 //	}))
 //	loop.Next = func(_ int, random *rand.Rand) (*exec.Cmd, []killtest.Fault) {
-//		return exec.Command(os.Args[0], "-child", site.URL), []killtest.Fault{{Count: 10 + random.IntN(50)}}
+//		return crawling.Command(site.URL), []killtest.Fault{{Count: 10 + random.IntN(50)}}
 //	}
 //	starts, err := loop.Run(t.Context())
+//
+// The [Program] is the binary of the tests, which crawls when it is started by its command. A Loop starts any other command as well.
 //
 // A [Fault] may be any signal, and come at a request, at a line of output, or after a time. For a program that is started
 // once, or for several at a time, there is [Start]. The package can be used outside of tests, to kill programs that are not

@@ -4,9 +4,7 @@ package store_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -20,33 +18,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria/httpcache/internal/store"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
-// child makes this test binary use a store instead, as a process that can be killed.
-var child = flag.String("child", "", "use a store as this JSON says, and do nothing else")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if *child == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	var p plan
-	err := json.Unmarshal([]byte(*child), &p)
-	if err == nil {
-		err = p.run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { killtest.Main(m) }
 
 // plan is what a child does.
 type plan struct {
@@ -58,7 +36,8 @@ type plan struct {
 
 const killMaxBytes = 8 << 20
 
-func (p plan) run() error {
+// storing uses a store as a plan says.
+var storing = killtest.NewProgram("storing", func(p plan) error {
 	var ops atomic.Int32
 	fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch op.Kind {
@@ -99,7 +78,7 @@ func (p plan) run() error {
 		}
 	}
 	return s.Close()
-}
+})
 
 // killPage is the page of a number: each eighth is a file.
 func killPage(n int) (store.Key, []byte) {
@@ -108,15 +87,6 @@ func killPage(n int) (store.Key, []byte) {
 		length = large
 	}
 	return keyOf(fmt.Sprintf("http://a/%d", n)), noiseOf(n/2, length) // two have the same beginning
-}
-
-func command(t *testing.T, p plan) *exec.Cmd {
-	t.Helper()
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exec.Command(os.Args[0], "-child", string(text))
 }
 
 // A process that is killed while it opens, writes or evicts leaves a store in which each page is whole or absent, the totals fit, and
@@ -131,7 +101,7 @@ func TestKills(t *testing.T) {
 		if start%2 == 0 {
 			at = 60 + random.Int32N(600)
 		}
-		return command(t, plan{Folder: folder, Seed: random.Uint64(), KillAt: at}), nil
+		return storing.Command(plan{Folder: folder, Seed: random.Uint64(), KillAt: at}), nil
 	}
 	loop.Judge = func(e killtest.Exit) (again bool, err error) {
 		if e.Killed() {
@@ -185,7 +155,7 @@ func TestKills(t *testing.T) {
 // A folder that another process has open is refused, with the number of that process, and can be opened when that has died.
 func TestInUse(t *testing.T) {
 	folder := t.TempDir()
-	cmd := command(t, plan{Folder: folder, Wait: true})
+	cmd := storing.Command(plan{Folder: folder, Wait: true})
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
