@@ -81,11 +81,13 @@ const (
 func (u *used) engine(pages int, pool *proxy.Pool, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	w := enginetest.NewWorld()
 	s := enginetest.NewSpider()
+	url := func(i int) string { return fmt.Sprintf("http://a.test/%d", i) }
+	for i := range pages {
+		w.Page(url(i), u.answer)
+	}
 	s.Start = func(req chan<- *tegenaria.Context) {
 		for i := range pages {
-			url := fmt.Sprintf("http://a.test/%d", i)
-			w.Page(url, u.answer)
-			req <- enginetest.Send(url)
+			req <- enginetest.Send(url(i))
 		}
 	}
 	return enginetest.NewEngine(w, s, append([]tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(pool),

@@ -134,6 +134,7 @@ type entry struct {
 	hash string // see id
 	health
 	listed  bool
+	place   int     // in the heap of LeastUsed
 	latency float64 // mean time to the first byte in seconds, in which the newest answer counts an eighth; 0: none came
 	stats   tegenaria.ProxyStats
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,8 @@ type Pool struct {
 	early    time.Time // when a proxy's rest may be over; zero: none rests
 	last     string    // how one of them has failed
 	pairs    map[pair]*health
+	changes  map[string]bool            // rests that have begun or ended since they were stored; nil: nothing is stored
+	least    leastUsed                  // the list, for LeastUsed
 	tries    map[uint64]uint8           // free ones, by request
 	waits    map[string]*tegenaria.Gate // by host; "" for all
 	seed     maphash.Seed
@@ -137,6 +140,9 @@ func (p *Pool) SeesInternal() bool { return true }
 
 // Open reads the list.
 func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
+	p.mu.Lock()
+	p.changes = nil // unless RestoreState is called
+	p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
 		return err
 	}
@@ -207,6 +213,10 @@ func (p *Pool) replace(list []*entry) {
 		e.listed = true
 		p.byID[e.id()], p.names[e.name] = e, e
 		p.known[e.url] = e
+	}
+	p.least = nil
+	if p.opts.Choose == LeastUsed {
+		p.least = newLeastUsed(list)
 	}
 	for url, e := range p.known {
 		if s := e.stats; !e.listed && (s.Requests == 0 || len(p.known) > len(list)+mostUnlisted) {
@@ -289,6 +299,9 @@ func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 
 func (p *Pool) use(e *entry, host string, now time.Time) {
 	e.stats.Requests++
+	if e.listed && p.least != nil {
+		heap.Fix(&p.least, e.place)
+	}
 	e.try(now)
 	if h := p.pairs[pair{host, e}]; h != nil {
 		h.try(now)
@@ -351,8 +364,14 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 		e.took(resp.Delay)
 	}
 	rested := e.worked()
+	if rested {
+		p.changed(e, "")
+	}
 	if h := p.pairs[pair{host, e}]; h != nil {
-		rested = h.resting() || rested
+		if h.resting() {
+			rested = true
+			p.changed(e, host)
+		}
 		delete(p.pairs, pair{host, e})
 	}
 	delete(p.tries, p.keyOf(ctx.Request))
@@ -411,7 +430,7 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	p.mu.Lock()
 	if e := p.known[r.Proxy.ProxyUrl]; e != nil {
 		e.stats.Errors++
-		p.pairOf(urlx.Hostname(r.Url), e).fails(time.Now(), false)
+		p.failsWith(urlx.Hostname(r.Url), e, false)
 	}
 	p.mu.Unlock()
 	return err
@@ -439,9 +458,12 @@ func (p *Pool) failed(ctx *tegenaria.Context, why error, everywhere bool, failur
 	e.stats.Errors++
 	if everywhere {
 		e.fails(now, why == errCredentials)
+		if e.resting() {
+			p.changed(e, "")
+		}
 		p.rests(&e.health)
 	} else {
-		p.pairOf(host, e).fails(now, false)
+		p.failsWith(host, e, false)
 	}
 	p.last = e.name + ": " + why.Error()
 	if _, known := errors.AsType[*tegenaria.ProxyError](failure); !known {
@@ -463,7 +485,7 @@ func (p *Pool) banned(r *tegenaria.Request, err error) error {
 		return err
 	}
 	e.stats.Blocked++
-	p.pairOf(urlx.Hostname(r.Url), e).fails(time.Now(), r.SessionOwn() == nil) // it may be the session that is banned
+	p.failsWith(urlx.Hostname(r.Url), e, r.SessionOwn() == nil) // it may be the session that is banned
 	if !isRobots(r) || p.choose(urlx.Hostname(r.Url), time.Now()) == nil || !p.mayTry(r, robotsTries) {
 		return err
 	}
@@ -494,6 +516,15 @@ func (p *Pool) rests(h *health) {
 	}
 }
 
+// failsWith notes a failure of a proxy with one host.
+func (p *Pool) failsWith(host string, e *entry, atOnce bool) {
+	h := p.pairOf(host, e)
+	h.fails(time.Now(), atOnce)
+	if h.resting() {
+		p.changed(e, host)
+	}
+}
+
 // pairOf returns what is known of a proxy with a host.
 func (p *Pool) pairOf(host string, e *entry) *health {
 	key := pair{host, e}
@@ -502,6 +533,7 @@ func (p *Pool) pairOf(host string, e *entry) *health {
 		if len(p.pairs) >= mostPairs {
 			for old := range p.pairs { // any one: it is learnt again
 				delete(p.pairs, old)
+				p.changed(old.by, old.host)
 				break
 			}
 		}
@@ -549,7 +581,10 @@ func (p *Pool) choose(host string, now time.Time) *entry {
 	case StickyHost:
 		from = int(maphash.String(p.seed, host) % uint64(n))
 	case LeastUsed:
-		return p.leastUsed(host, now)
+		if e := p.least[0]; p.usable(e, host, now) {
+			return e
+		}
+		return p.leastUsable(host, now)
 	default:
 		var best *entry
 		for range 8 {
@@ -578,7 +613,7 @@ func (p *Pool) choose(host string, now time.Time) *entry {
 	return nil
 }
 
-func (p *Pool) leastUsed(host string, now time.Time) (best *entry) {
+func (p *Pool) leastUsable(host string, now time.Time) (best *entry) {
 	for _, e := range p.list {
 		if (best == nil || e.stats.Requests < best.stats.Requests) && p.usable(e, host, now) {
 			best = e
@@ -586,6 +621,28 @@ func (p *Pool) leastUsed(host string, now time.Time) (best *entry) {
 	}
 	return best
 }
+
+// leastUsed is a heap of proxies by the number of their requests.
+type leastUsed []*entry
+
+func newLeastUsed(list []*entry) leastUsed {
+	l := slices.Clone(leastUsed(list))
+	for i, e := range l {
+		e.place = i
+	}
+	heap.Init(&l)
+	return l
+}
+
+// Len is part of heap.Interface, as are the other methods.
+func (l leastUsed) Len() int           { return len(l) }
+func (l leastUsed) Less(i, j int) bool { return l[i].stats.Requests < l[j].stats.Requests }
+func (l leastUsed) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].place, l[j].place = i, j
+}
+func (l *leastUsed) Push(any) {} // the list does not grow
+func (l *leastUsed) Pop() any { return nil }
 
 // rested returns a proxy that is to be tried after its rest; nil if there is none.
 func (p *Pool) rested(host string, now time.Time) (next *entry) {
