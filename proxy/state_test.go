@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/proxy"
 )
 
@@ -61,7 +62,7 @@ func TestRestsAreKept(t *testing.T) {
 			t.Errorf("nothing has changed since: %q", again)
 		}
 
-		time.Sleep(5 * time.Second)
+		enginetest.Sleep(5 * time.Second)
 		b := restored(t, proxy.Options{}, state, p1, p2, p3, secret)
 		for range 50 {
 			b.want(p3, "the others rest")
@@ -69,7 +70,7 @@ func TestRestsAreKept(t *testing.T) {
 				t.Fatalf("http://other.test/ goes through %q", by)
 			}
 		}
-		time.Sleep(10 * time.Second)
+		enginetest.Sleep(10 * time.Second)
 		tried := make(map[string]int)
 		for range 50 {
 			tried[b.next("http://a.test/")]++
@@ -88,7 +89,7 @@ func TestRestsAreKept(t *testing.T) {
 		if c.want(p1, "it works again"); c.next("http://a.test/") != p1 {
 			t.Error("p2 is used")
 		}
-		time.Sleep(14 * time.Second)
+		enginetest.Sleep(14 * time.Second)
 		for range 20 {
 			c.want(p1, "the second rest of p2 is the longer one")
 		}
@@ -149,7 +150,7 @@ func TestBadState(t *testing.T) {
 			state[name] = []byte(`{"until":"2999-01-01T00:00:00Z","rests":1}`)
 			b := restored(t, proxy.Options{}, state, p1)
 			b.want("", "it rests")
-			time.Sleep(13 * time.Minute)
+			enginetest.Sleep(13 * time.Minute)
 			b.want(p1, "no rest is longer")
 			if err := b.RestoreState(map[string][]byte{name: []byte("{")}); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 				t.Error(err)
@@ -185,7 +186,7 @@ func TestLeastUsed(t *testing.T) {
 			t.Errorf("p2 rests: %v", by)
 		}
 		list.Store([]string{p3, p4})
-		time.Sleep(time.Hour + time.Minute)
+		enginetest.Sleep(time.Hour + time.Minute)
 		if by := used(25); by[p4] != 20 || by[p3] != 5 {
 			t.Errorf("p4 is new: %v", by)
 		}

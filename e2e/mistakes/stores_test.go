@@ -106,7 +106,7 @@ func stores() []mistake {
 					return fmt.Errorf("status %d", n)
 				}))
 			}))
-		}, "RegisterParser"},
+		}, "spider.On"},
 		{"a closure for Handle as a parser of a job", func(w *world) error {
 			return durably(w, handler(w.site, func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
 				n := page.Status
