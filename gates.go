@@ -73,8 +73,12 @@ func (g *gates) enterAll(j *job, all ...frontier.Gate) bool {
 		all = append(all, frontier.Gate{Gate: g.egressOf(j)})
 	}
 	if own, ok := g.ownGate(j); ok {
-		if all = append(all, own); !own.Apart {
-			j.hold.Slot = slots.Lane(j.slot(), own.Name)
+		all = append(all, own)
+	}
+	j.hold.Places = j.slot()
+	for _, gate := range all {
+		if gate.Name != "" && gate.Limit > 0 {
+			j.hold.Places += fetch.Between + gate.Name
 		}
 	}
 	return g.frontier.Enter(j, all...)

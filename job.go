@@ -69,7 +69,7 @@ type job struct {
 
 // init makes it the job of a record. Its request is decoded when it is fetched.
 func (j *job) init(rec Record, owner guard.Owner) {
-	j.rec, j.hold.Slot = rec, rec.Slot
+	j.rec, j.hold.Places = rec, rec.Slot
 	j.claim.Queue, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, int32(rec.Crashes)
 	j.call.Owner = owner
 	j.parts.Add()

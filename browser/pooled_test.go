@@ -66,7 +66,9 @@ func TestPoolOfProxies(t *testing.T) {
 	var failed error
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(tegenaria.NewSpiderOf("site",
-			tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error { return out.Item(page.URL) }),
+			tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
+				return out.Item(page.URL)
+			}),
 			tegenaria.NewRequest(site.URL+"/rendered", tegenaria.GET, nil, tegenaria.RequestWithDownloader("browser")),
 			tegenaria.NewRequest(site.URL+"/plain", tegenaria.GET, nil))),
 		tegenaria.EngineWithMiddlewares(proxy.NewPool(proxy.List(forward.URL), proxy.Options{}), browser.Adaptive(browser.AdaptiveOptions{})),

@@ -15,7 +15,8 @@ import (
 // released. So one reader always makes progress, and at most one request exceeds the bound.
 //
 // Inline requests do not wait: their caller, a pipeline say, may be in the way of the hold that has to be released. Readers of
-// a slot in whose line an inline request stands, or of a gate that it has to pass, do not wait either: it may have to wait for one of them.
+// a slot in whose line an inline request stands, or that have passed a gate which it has to pass, do not wait either: it may have to wait for one
+// of them.
 //
 // A Budget may be used concurrently. A nil one has no bound.
 type Budget struct {
@@ -27,16 +28,19 @@ type Budget struct {
 	over    *Hold      // may go over the bound
 	waiting []*wait
 	waits   atomic.Bool    // waiting is not empty; written with mu
-	wanted  map[string]int // inline requests in line, by slot, and by gate with a NUL before
+	wanted  map[string]int // inline requests in line, by slot and by gate
 }
 
 // Hold is one request's share of a Budget. The zero value holds nothing and is ready to use.
 type Hold struct {
-	used  atomic.Bool // it may hold something; set before it does
-	ended atomic.Bool // its request has settled: nothing counts in it any more
-	bytes int64
-	Slot  string // of the request; behind a NUL the gate that it has to pass; set before the first use
+	used   atomic.Bool // it may hold something; set before it does
+	ended  atomic.Bool // its request has settled: nothing counts in it any more
+	bytes  int64
+	Places string // the slot of the request and the gates that it has to pass, with Between between them; not to be set while it waits
 }
+
+// Between stands between the places of a hold: a lane is named by slot and gate in this way.
+const Between = "\x00"
 
 // wait is a reader that waits for n more bytes.
 type wait struct {
@@ -179,22 +183,17 @@ func (b *Budget) Move(h, to *Hold) {
 
 // isWanted reports whether an inline request may have to wait for that of a hold. The caller holds mu.
 func (b *Budget) isWanted(h *Hold) bool {
-	if len(b.wanted) == 0 {
-		return false
+	if len(b.wanted) > 0 {
+		for place := range strings.SplitSeq(h.Places, Between) {
+			if b.wanted[place] > 0 {
+				return true
+			}
+		}
 	}
-	slot, gate := places(h.Slot)
-	return b.wanted[slot] > 0 || gate != "" && b.wanted[gate] > 0
+	return false
 }
 
-// places parts the slot and the gate of a hold.
-func places(of string) (slot, gate string) {
-	if i := strings.IndexByte(of, 0); i >= 0 {
-		return of[:i], of[i:]
-	}
-	return of, ""
-}
-
-// Want notes that an inline request waits in line for the slot and the gate of a hold, until the func that it returns is called.
+// Want notes that an inline request waits in line for the places of a hold, until the func that it returns is called.
 func (b *Budget) Want(h *Hold) (stop func()) {
 	if b == nil {
 		return func() {}
@@ -204,11 +203,7 @@ func (b *Budget) Want(h *Hold) (stop func()) {
 	if b.wanted == nil {
 		b.wanted = make(map[string]int)
 	}
-	slot, gate := places(h.Slot)
-	wanted := []string{slot}
-	if gate != "" {
-		wanted = append(wanted, gate)
-	}
+	wanted := strings.Split(h.Places, Between)
 	for _, place := range wanted {
 		b.wanted[place]++
 	}

@@ -103,13 +103,13 @@ func TestBodyBudget(t *testing.T) {
 		must(t, second, false)
 	})
 	bubble("wanted slots", func(t *testing.T, b *Budget) {
-		over, h1, h2, h3 := Hold{}, Hold{Slot: "a"}, Hold{Slot: "b"}, Hold{Slot: "b"}
+		over, h1, h2, h3 := Hold{}, Hold{Places: "a"}, Hold{Places: "b"}, Hold{Places: "b"}
 		must(t, startGrow(t.Context(), b, &over, bound+1), false)
 		first := startGrow(t.Context(), b, &h1, 10)
 		second := startGrow(t.Context(), b, &h2, 10)
 		must(t, first, true)
 		must(t, second, true)
-		stop := b.Want(&Hold{Slot: "b"})
+		stop := b.Want(&Hold{Places: "b"})
 		must(t, first, true)
 		must(t, second, false)
 		must(t, startGrow(t.Context(), b, &h3, 10), false)
@@ -167,7 +167,7 @@ func TestBodyBudget(t *testing.T) {
 	none.Shrink(&h, 1)
 	none.Release(&h)
 	none.Add(&h, 1)
-	none.Want(&Hold{Slot: "a"})()
+	none.Want(&Hold{Places: "a"})()
 }
 
 func pause(d time.Duration) { <-time.After(d) }
