@@ -29,9 +29,10 @@
 //	.tmp/                       what is being written; it is emptied when nobody else uses the folder
 //
 // A URL is requested once in a run, even if it fails or if several items want it at the same time: the later items wait for the
-// first. Only URLs on their way are in memory, no more than items in the pipelines. What became of the others is in the index, one
-// small file for each URL. A file that came less than Options.Fresh ago is not asked for again; an older one is asked for with
-// If-None-Match or If-Modified-Since, and kept if the server says 304. The bounds of a run are those of files of earlier runs, too.
+// first. For pages in sessions with a name it is requested once for each session: accounts may see different files at one URL. Only URLs
+// on their way are in memory, no more than items in the pipelines. What became of the others is in the index, one small file for each
+// URL. A file that came less than Options.Fresh ago is not asked for again; an older one is asked for with If-None-Match or
+// If-Modified-Since, and kept if the server says 304. The bounds of a run are those of files of earlier runs, too.
 //
 // # Why a crash leaves no half file, and loses none
 //

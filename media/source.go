@@ -2,6 +2,7 @@ package media
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 // source is where a file comes from: a server, or a data: URL.
 type source struct {
 	url     string             // Result.URL
-	key     string             // of its entry in the index
+	key     string             // of its entry in the index: the kind, the URL, and the session if that has a name
 	request *tegenaria.Request // nil for a data: URL
 	data    string             // a data: URL, whole
 }
@@ -41,7 +42,20 @@ func sourceOf(ctx *tegenaria.Context, kind, ref string, opts []tegenaria.Request
 		return source{url: ref}, err
 	}
 	r.Url, _, _ = strings.Cut(r.Url, "#")
+	if account := accountOf(ctx.Request, r); account != "" {
+		kind = fmt.Sprintf("%s of the session %q", kind, account)
+	}
 	return source{url: r.Url, key: keyOf(kind, r.Url), request: r}, nil
+}
+
+// accountOf returns the name of the session that a file of a page is requested in, "" for none or one without a name: accounts may see
+// different files at one URL.
+func accountOf(page, file *tegenaria.Request) string {
+	name := cmp.Or(file.Session(), page.Session())
+	if name == "-" || strings.HasPrefix(name, "#") {
+		return ""
+	}
+	return name
 }
 
 // short returns the beginning of a long URL, and how long it is.
