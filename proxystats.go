@@ -28,7 +28,7 @@ type ProxyCounter interface{ ProxyStats() []ProxyStats }
 type SessionStats struct {
 	Named    int64 `json:"named"`              // sessions with a name that were used
 	Nameless int64 `json:"nameless"`           // sessions without one that were made
-	Logins   int64 `json:"logins"`             // that worked
+	Logins   int64 `json:"logins"`             // that worked, and have fetched something
 	Failed   int64 `json:"failed,omitempty"`   // logins that failed
 	Expired  int64 `json:"expired,omitempty"`  // sessions that the site had ended
 	Retired  int64 `json:"retired,omitempty"`  // sessions that were thrown away, or are to log in anew, for any other reason

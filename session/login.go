@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -16,6 +17,10 @@ type Login struct {
 	session *Session
 	ctx     *tegenaria.Context // of the request that needs the login
 	within  context.Context
+	asked   atomic.Bool // it has fetched something
+
+	// a host that the session's proxy cannot be used for at present; "": it can. The pool's mutex guards it.
+	cutOff string
 }
 
 // Session returns the session.
@@ -26,6 +31,7 @@ func (l *Login) Context() context.Context { return l.within }
 
 // Fetch asks for a page in the session, with its cookies, proxy and header fields, as Context.Fetch does: politely, and by robots.txt.
 func (l *Login) Fetch(r *tegenaria.Request) (*tegenaria.Response, error) {
+	l.asked.Store(true)
 	if r != nil {
 		r.SetSession(l.session.name, l)
 	}
@@ -59,6 +65,14 @@ var (
 	errGivenUp = errors.New("its code was given up")
 	errBroken  = errors.New("the logins before have all failed")
 )
+
+// cutOffError is what a login gets whose proxy cannot be used any more.
+type cutOffError struct{}
+
+func (cutOffError) Error() string { return "its proxy cannot be used at present" }
+
+// Reason is the text, for the counts of what fails.
+func (e cutOffError) Reason() string { return e.Error() }
 
 // LoginError says that a login has failed as often as it may. Requests of the session give up with it.
 type LoginError struct {

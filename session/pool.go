@@ -157,6 +157,10 @@ func (p *Pool) ProcessRequest(ctx *tegenaria.Context) error {
 	if l, in := r.SessionOwn().(*Login); in {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if host := hostOf(r); !p.usable(l.session, host) { // another one would be another identity
+			l.cutOff = host
+			return tegenaria.GiveUp(cutOffError{})
+		}
 		return p.dress(r, l.session, l)
 	}
 	name := r.Session()
@@ -259,7 +263,7 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 			p.changed(s)
 		}
 		p.mu.Unlock()
-		if in {
+		if in && l.asked.Load() {
 			err = ctx.KeepState()
 		}
 	}
@@ -270,8 +274,10 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 	s.login = nil
 	delete(p.logins, ctx)
 	if err == nil {
-		s.failed, p.broken = 0, 0
-		p.stats.Logins++
+		s.failed, s.moves, p.broken = 0, 0, 0
+		if l.asked.Load() { // a visitor may need no login
+			p.stats.Logins++
+		}
 		p.open(s)
 		return nil
 	}
@@ -280,7 +286,23 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 		p.open(s)
 		return err
 	}
+	if l.cutOff != "" && s.gate != nil && s.moves < mostMoves {
+		return p.move(s, l.cutOff)
+	}
 	return p.loginFailed(s, err)
+}
+
+// move gives a session with a name another proxy, after its own has failed in the middle of a login: that costs no attempt. The request runs
+// again.
+func (p *Pool) move(s *Session, host string) error {
+	s.moves++
+	p.end(s)
+	id, wait := p.opts.Proxies.Pick(host)
+	if wait == nil {
+		s.Proxy = id
+	}
+	p.open(s)
+	return tegenaria.NotNow(wait)
 }
 
 // open opens the gate of a session.

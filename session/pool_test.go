@@ -324,6 +324,70 @@ func TestBadLogins(t *testing.T) {
 	}
 }
 
+// A proxy that breaks down during a login does not hold up its session: it logs in through another one, at no cost to the attempts. Where no
+// proxy reaches the host of the logins, they fail.
+func TestCutOffLogins(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprint(all), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				var mu sync.Mutex
+				down := make(map[string]bool)
+				asked := 0 // how often a login was asked for through a proxy that is down
+				pool := session.NewPool(session.Options{Proxies: proxies(), Login: func(l *session.Login) error {
+					if _, err := l.Fetch(tegenaria.NewRequest("http://login.test/form", tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true))); err != nil {
+						return err
+					}
+					return s.login(l)
+				}})
+				want := make(map[string]int)
+				e := s.engine(pool, func(send func(*tegenaria.Request)) {
+					for i := range 5 {
+						path := fmt.Sprint("/own/u/", i)
+						want[path+" u"] = 1
+						send(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, session.As("u")))
+					}
+				}, tegenaria.EngineWithDownloader(answers{func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					r := ctx.Request
+					mu.Lock()
+					isForm, isDown := strings.HasPrefix(r.Url, "http://login.test/"), down[r.Proxy.ProxyUrl]
+					if isForm && !all && len(down) == 0 {
+						down[r.Proxy.ProxyUrl] = true // after this answer
+					}
+					if isDown || isForm && all {
+						asked++
+					}
+					mu.Unlock()
+					switch {
+					case isForm && all: // a proxy that does not connect to that host, and works otherwise
+						return nil, &tegenaria.ProxyError{Proxy: r.Proxy.ProxyUrl, Status: 502, Err: errors.New("bad gateway")}
+					case isDown:
+						return nil, &tegenaria.ProxyError{Proxy: r.Proxy.ProxyUrl, Err: errors.New("connection refused")}
+					case isForm:
+						return tegenaria.NewResponse(r, 200, nil, []byte("form")), nil
+					}
+					return s.answer(ctx)
+				}}))
+				began := time.Now()
+				stats := enginetest.MustRun(t, e)
+				if took := time.Since(began); took > 10*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				if all {
+					if pages := stats.Reasons["gave-up: login: its proxy cannot be used at present"]; pages != 5 || stats.Sessions.Rejected != 1 || asked > 60 {
+						t.Errorf("%v; %+v; asked %d times", stats.Reasons, stats.Sessions, asked)
+					}
+					return
+				}
+				s.check(want)
+				if took := time.Since(began); took > 5*time.Second || asked != 3 || stats.Sessions.Failed != 0 || stats.Sessions.Logins != 1 || s.logins["u"] != 1 || stats.Retries != 0 {
+					t.Errorf("it took %s; asked %d times; %+v; %d retries", took, asked, stats.Sessions, stats.Retries)
+				}
+			})
+		})
+	}
+}
+
 // A login that fails for a while is tried again, and costs the requests nothing.
 func TestLoginComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,6 +23,7 @@ type Session struct {
 	blocked int  // answers in a row
 	ended   int  // logins in a row that the site has ended without a page between them
 	failed  int  // attempts of logins in a row
+	moves   int  // to other proxies, because of logins in a row that were cut off
 	login   *Login
 	refused error // why its requests are given up
 }
