@@ -268,6 +268,9 @@ func (f *fetcher) processRequest(x *exchange) error {
 func (f *fetcher) processResponse(x *exchange) error {
 	j, mws := x.job, x.middlewares(f)
 	if len(mws) == 0 {
+		if resp := x.ctx.Response(); resp != nil {
+			resp.page.Passed()
+		}
 		return nil
 	}
 	accepting := f.acceptor
@@ -315,6 +318,9 @@ func (f *fetcher) processResponse(x *exchange) error {
 	}
 	if err == nil && resp == nil {
 		err = x.failure(StageResponse, errNilResponse)
+	}
+	if err == nil {
+		resp.page.Passed()
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func TestNoItemIsExpectedOfClosedCrawl(t *testing.T) {
 }
 
 // A selector that matches nothing on any page of a run is told at its end, with the number of pages; one that matches once is not,
-// wherever it was tried. The next run begins anew.
+// wherever it was tried, nor one of a middleware, which may look for what should not be there. The next run begins anew.
 func TestSelectorWithoutMatchIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", products(3)).Page("http://a.test/2", products(0)).Page("http://a.test/3", products(1))
@@ -97,7 +97,13 @@ func TestSelectorWithoutMatchIsTold(t *testing.T) {
 		for run := range 2 {
 			var log bytes.Buffer
 			spider := tegenaria.NewSpider("test", parser, "http://a.test/", "http://a.test/2", "http://a.test/3")
-			if err := runQuietly(w, spider, logTo(&log)); err != nil {
+			expired := tegenaria.MiddlewareFuncs{Name: "expired", Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+				if ctx.Response().CSS("form.login").Len() > 0 {
+					return tegenaria.GiveUp(errors.New("not logged in"))
+				}
+				return nil
+			}}
+			if err := runQuietly(w, spider, logTo(&log), tegenaria.EngineWithMiddlewares(expired)); err != nil {
 				t.Fatal(err)
 			}
 			line := lineWith(t, &log, "matched nothing on any page")

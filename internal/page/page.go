@@ -43,6 +43,7 @@ type Spool interface {
 // Page is the body of a response, and what is made of it. The zero value has no body. It must not be copied.
 type Page struct {
 	misses atomic.Pointer[miss] // the queries that have matched nothing on this page; only added to, with mu held
+	passed atomic.Bool          // it has passed the middlewares, whose queries may look for what should not be there
 
 	mu       sync.Mutex // guards the fields below
 	body     []byte
@@ -61,6 +62,9 @@ type Page struct {
 	host     Host     // of doc; set once, before doc
 	queries  *Queries // of the run, nil for none; set once, before doc
 }
+
+// Passed notes that the page has passed the middlewares: from now on queries that match nothing on it are counted.
+func (p *Page) Passed() { p.passed.Store(true) }
 
 // Lock has all methods wait that do not say that the caller holds the lock. A response holds it while it changes what it
 // gives.

@@ -52,6 +52,9 @@ type Unmatched struct {
 // count counts a query on a page. A page that is an error (a status of 400 or more) does not count, unless the query has
 // found something there: most queries are not written for it.
 func (q *Queries) count(p *Page, language selector.Language, text string, found bool) {
+	if !found && !p.passed.Load() {
+		return
+	}
 	known := q.of(language, text)
 	if known == nil || known.found.Load() {
 		return

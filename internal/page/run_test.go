@@ -49,6 +49,7 @@ func (r *run) Extracted(keys []string, counts []selector.FieldCount) {
 func in(run *run, contentType, body string) *response {
 	r := of(contentType, body)
 	r.run = run
+	r.page.Passed()
 	return r
 }
 
