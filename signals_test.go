@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
@@ -82,7 +84,7 @@ func TestCrawlObeysSignals(t *testing.T) {
 			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
 			s := enginetest.NewSpider("http://a.test/")
 			var log bytes.Buffer
-			stopping := make(chan struct{})
+			stopping, told := make(chan struct{}), make(chan struct{})
 			watching := &starting{s, func(ctx context.Context, req chan<- *tegenaria.Context) error {
 				req <- enginetest.Send("http://a.test/")
 				<-ctx.Done() // the crawl is stopping
@@ -95,10 +97,18 @@ func TestCrawlObeysSignals(t *testing.T) {
 					return err
 				}
 				<-stopping
+				<-told // so that it is in work when the log says so
 				item <- tegenaria.NewItem(ctx, 1)
 				return nil
 			}
-			opts := []tegenaria.EngineOption{tegenaria.EngineWithSignals(), tegenaria.EngineWithDownloader(w), logTo(&log),
+			logger := logrus.New()
+			logger.SetOutput(&log)
+			logger.AddHook(holdUp{func(entry *logrus.Entry) {
+				if strings.HasPrefix(entry.Message, "stopping (interrupted)") {
+					close(told)
+				}
+			}})
+			opts := []tegenaria.EngineOption{tegenaria.EngineWithSignals(), tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(logger),
 				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})}
 			want := "tegenaria: interrupted: what waited in memory is lost (1 request)"
 			if durable {

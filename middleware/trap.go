@@ -124,7 +124,7 @@ func (m *TrapGuard) Open(context.Context, tegenaria.SpiderInterface) error {
 // ProcessRequest filters the request if its URL belongs to a trap.
 func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 	r := ctx.Request
-	if r.Attempt > 0 {
+	if r.Attempt > 0 || isRepeated(r) {
 		return nil
 	}
 	s := suspect(m.seed, urlx.MergeParams(r.Url, r.Params), m.options.Repeats, m.options.Pattern > 0)
@@ -149,6 +149,12 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 		return m.cut(s.host, reason)
 	}
 	return nil
+}
+
+// isRepeated reports whether a request is one of those that are sent again and again on purpose, as those of logins.
+func isRepeated(r *tegenaria.Request) bool {
+	own, ok := r.SessionOwn().(interface{ IsRepeated() bool })
+	return ok && own.IsRepeated()
 }
 
 // cut returns the error that filters a request. The first error of a host with this reason carries a notice for the log.
@@ -304,7 +310,7 @@ func (m *TrapGuard) idle(has func(*trapHost) bool) *trapHost {
 // ProcessResponse compares the page with others of its host, and drops it if it is a soft 404 above the budget.
 func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
-	if resp.Status != http.StatusOK || !isHTML(resp) {
+	if resp.Status != http.StatusOK || !isHTML(resp) || isRepeated(ctx.Request) {
 		return nil
 	}
 	body := resp.Bytes()

@@ -42,6 +42,15 @@ func (p *Pool) URL(id, host string) (url string, at time.Time) {
 	return e.url, at
 }
 
+// Rest has the proxy with an ID that Pick has returned not be used for a host for a while: the host has blocked it.
+func (p *Pool) Rest(id, host string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.byID[id]; e != nil {
+		p.failsWith(host, e, true)
+	}
+}
+
 // id names a proxy without its password.
 func (e *entry) id() string {
 	if e.hash == "" {

@@ -40,6 +40,9 @@ func (l *Login) Fetch(r *tegenaria.Request) (*tegenaria.Response, error) {
 	return caller.Fetch(r)
 }
 
+// IsRepeated is true: the same pages are asked for with each login, which is no crawler trap.
+func (l *Login) IsRepeated() bool { return true }
+
 // run calls the func in a goroutine of its own: one that does not return in time is left behind, and what it fetches fails.
 func (l *Login) run(login func(*Login) error, limit time.Duration) error {
 	var cancel context.CancelFunc

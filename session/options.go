@@ -27,8 +27,9 @@ type Options struct {
 	LoginTimeout  time.Duration
 	LoginAttempts int
 
-	// Expired reports whether a response says that the session is not logged in any more, as a redirect to the login page does. Then the
-	// request runs again after a new login. Nil: only [Session.Retire] ends a login.
+	// Expired reports whether a response says that the session is not logged in any more: it has status 401, is a redirect to the page for
+	// logins, or is that page. Then the request runs again after a new login, and where a redirect has led to that page it is the request
+	// that was redirected, with GET; further redirects to that page are recognised. Nil: only [Session.Retire] ends a login.
 	Expired func(page *tegenaria.Response) bool
 
 	// Proxies gives each session its proxy; the engine registers it too. Nil: the sessions have none of their own.
@@ -44,6 +45,7 @@ type Options struct {
 
 const (
 	defaultPriority = 350
+	mostForms       = 100
 	mostReasons     = 50          // that are counted apart
 	mostMoves       = 10          // of a session with a name, to other proxies, without a login that works
 	mostErrors      = 3           // in a row: then a session without a name is thrown away
@@ -63,6 +65,8 @@ type Proxies interface {
 	// URL returns the URL of the proxy with an ID that Pick has returned, maybe in an earlier run, "" if there is none any more. at is the
 	// zero time if a request of the host can use it now, or else when it may be tried again.
 	URL(id, host string) (url string, at time.Time)
+	// Rest has the proxy with an ID not be used for a host for a while, which has blocked it.
+	Rest(id, host string)
 }
 
 // Cookies keeps cookies in jars by name. A [middleware.Cookies] does; a program that has registered none cannot have sessions.

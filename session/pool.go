@@ -37,6 +37,7 @@ type Pool struct {
 	broken   int                             // logins in a row that have failed, of sessions without a name
 	stats    tegenaria.SessionStats
 	reasons  map[string]int64 // for which sessions were retired
+	forms    map[string]bool  // URLs of pages for logins, to which a site redirects what needs one
 	changes  map[string]bool  // names of sessions that have changed since they were stored; nil: nothing is stored
 }
 
@@ -59,7 +60,8 @@ func NewPool(opts Options) *Pool {
 		opts.Priority = defaultPriority
 	}
 	p := &Pool{opts: opts, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
-		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64)}
+		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64),
+		forms: make(map[string]bool)}
 	if opts.Size > 0 {
 		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
 	}
@@ -115,7 +117,7 @@ func (p *Pool) GateOf(r *tegenaria.Request) (gate *tegenaria.Gate, apart bool) {
 		defer p.mu.Unlock()
 		return p.named(name).gate, true
 	}
-	return p.gate, false
+	return p.gate, p.gate != nil // the requests of accounts, and those of logins, do not wait for it
 }
 
 // named returns the session of a name.
@@ -577,8 +579,23 @@ fields:
 	}
 }
 
-// ProcessResponse looks whether the session is still logged in.
-func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+// ProcessResponse looks whether the session is still logged in. The request runs again if not; behind a redirect, that to the page for logins,
+// it is the one that was redirected.
+func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+	again := p.look(ctx)
+	if again == nil || len(ctx.Request.Redirects) == 0 {
+		return again
+	}
+	first := *ctx.Request
+	first.Url, first.Redirects = ctx.Request.Redirects[0], nil
+	tegenaria.RequestWithDoNotFilter(true)(&first)
+	tegenaria.RequestWithSameDepth()(&first)
+	req <- tegenaria.NewContext(&first)
+	return tegenaria.IgnoreRequest("not logged in")
+}
+
+// look returns what has a request run again whose answer says that its session is not logged in any more, and ends the login.
+func (p *Pool) look(ctx *tegenaria.Context) error {
 	resp := ctx.Response()
 	if state := resp.Cached().State; state == tegenaria.CacheHit || state == tegenaria.CacheStale {
 		return nil
@@ -590,12 +607,19 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 		return nil
 	}
 	expired := p.opts.Login != nil && p.opts.Expired != nil && p.opts.Expired(resp)
+	target := targetOf(resp)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
-	if !expired {
-		s.errors, s.blocked, s.ended = 0, 0, 0
+	switch {
+	case !expired && !p.forms[target]:
+		s.errors, s.blocked = 0, 0
+		if target == "" {
+			s.ended = 0
+		}
 		return nil
+	case expired && len(ctx.Request.Redirects) > 0 && len(p.forms) < mostForms:
+		p.hasForm(withoutQuery(ctx.Request.Url))
 	}
 	why := &ExpiredError{Session: s.name, URL: resp.URL}
 	if s.gate == nil {
@@ -613,6 +637,36 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	return tegenaria.NotNow(nil)
 }
 
+// hasForm notes the URL of a page for logins.
+func (p *Pool) hasForm(url string) {
+	p.forms[url] = true
+	if p.changes != nil {
+		p.changes[formKey+url] = true
+	}
+}
+
+// targetOf returns the URL that a response redirects to, without its query; "" if it does not.
+func targetOf(resp *tegenaria.Response) string {
+	if resp.Status < 300 || resp.Status >= 400 || resp.Request() == nil {
+		return ""
+	}
+	for name, values := range resp.Header {
+		if strings.EqualFold(name, "Location") && len(values) > 0 {
+			if target, err := urlx.Resolve(resp.Request().Url, values[0]); err == nil {
+				return withoutQuery(target)
+			}
+		}
+	}
+	return ""
+}
+
+func withoutQuery(url string) string {
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		return url[:i]
+	}
+	return url
+}
+
 // ProcessError notes failures of a session.
 func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	if errors.Is(err, tegenaria.ErrIgnoreRequest) {
@@ -620,6 +674,15 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if l, in := ctx.Request.SessionOwn().(*Login); in {
+		var blocked *tegenaria.BlockedError
+		if errors.As(err, &blocked) && l.session.Proxy != "" { // the same proxy would be blocked again
+			l.cutOff = hostOf(ctx.Request)
+			p.opts.Proxies.Rest(l.session.Proxy, l.cutOff)
+			return tegenaria.GiveUp(blocked)
+		}
+		return err
+	}
 	u, known := p.using[ctx]
 	if !known {
 		return err
@@ -635,6 +698,9 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 			s.blocked = 0
 			p.retired(blocked.Reason())
 			p.end(s)
+			if s.Proxy != "" {
+				p.opts.Proxies.Rest(s.Proxy, hostOf(ctx.Request))
+			}
 		}
 	case errors.As(err, &proxy): // the pool of the proxies knows
 	case isNetwork(err) && s.gate == nil:

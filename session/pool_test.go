@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -386,6 +387,165 @@ func TestCutOffLogins(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A site that redirects to its page for logins, which has one URL for all: the pages that were redirected are asked for again, and each is
+// parsed once, also after the job was stopped.
+func TestRedirectedToLogin(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	const pages, lasts = 60, 7
+	var mu sync.Mutex
+	served, logins, left, parsed := make(map[string]int), make(map[string]int), make(map[string]int), make(map[string]int)
+	run, fresh, cut := 0, make(map[string]int), make(map[string]int) // fresh: the run of a login that no page was asked for with; cut: such that a stop has cut off
+	answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r := ctx.Request
+		path := strings.TrimPrefix(r.Url, "http://site.test")
+		user, _ := strings.CutPrefix(r.Header["Cookie"], "sid=")
+		switch name, in := strings.CutPrefix(path, "/enter/"); {
+		case in:
+			if before, ok := fresh[name]; ok && before != run {
+				cut[name]++
+			}
+			fresh[name] = run
+			logins[name]++
+			left[name] = lasts
+			return tegenaria.NewResponse(r, 200, map[string][]string{"Set-Cookie": {"sid=" + name + "; Path=/"}}, []byte("in")), nil
+		case strings.HasPrefix(path, "/login"):
+			return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+		case left[user] == 0:
+			return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {"/login?to=" + path}}, nil), nil
+		}
+		delete(fresh, user)
+		left[user]--
+		served[path]++
+		return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+	}
+	for run = range 3 {
+		pool := session.NewPool(session.Options{
+			Expired: func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter/"+l.Session().Name(), tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
+				return err
+			},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			for i := range pages {
+				for _, user := range []string{"ann", "bob"} {
+					req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprintf("http://site.test/%s/%d", user, i), tegenaria.GET, nil, session.As(user)))
+				}
+			}
+		}
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if parsed[strings.TrimPrefix(ctx.Request.Url, "http://site.test")]++; len(parsed) > (run+1)*40 && run < 2 {
+				stop()
+			}
+			return nil
+		})
+		s := newSite(t)
+		e := s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer}), tegenaria.EngineWithCache(store))
+		if err := e.Run(ctx, "test"); run == 2 && err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	if len(parsed) != 2*pages {
+		t.Errorf("%d pages were parsed", len(parsed))
+	}
+	for path, n := range parsed {
+		if !strings.HasPrefix(path, "/ann/") && !strings.HasPrefix(path, "/bob/") {
+			t.Errorf("%s was parsed %d times", path, n)
+		}
+	}
+	for _, user := range []string{"ann", "bob"} {
+		answers := 0
+		for path, n := range served {
+			if strings.HasPrefix(path, "/"+user+"/") {
+				answers += n
+			}
+		}
+		if needed := (answers + lasts - 1) / lasts; logins[user] < needed || logins[user] > needed+cut[user] {
+			t.Errorf("%s has logged in %d times for %d pages, want %d; %d were cut off", user, logins[user], answers, needed, cut[user])
+		}
+	}
+}
+
+// Visitors whose login takes several steps are not held up by those who wait for one of them, nor are accounts of the same host.
+func TestFewVisitorsWithLogins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		pool := session.NewPool(session.Options{Size: 1, Login: func(l *session.Login) error {
+			for _, path := range []string{"/form/1", "/form/2"} {
+				if _, err := l.Fetch(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true))); err != nil {
+					return err
+				}
+			}
+			return s.login(l)
+		}})
+		began := time.Now()
+		var account time.Duration
+		e := s.engine(pool, func(send func(*tegenaria.Request)) {
+			for i := range 30 {
+				send(tegenaria.NewRequest(fmt.Sprint("http://site.test/", i), tegenaria.GET, nil))
+			}
+			for i := range 5 {
+				send(tegenaria.NewRequest(fmt.Sprint("http://site.test/own/u/", i), tegenaria.GET, nil, session.As("u")))
+			}
+		}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 8, IgnoreRobots: true}),
+			tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, _ tegenaria.Outcome, _ string) {
+				if strings.Contains(r.Url, "/own/") {
+					account = time.Since(began)
+				}
+			}}))
+		stats := enginetest.MustRun(t, e)
+		if took := time.Since(began); took > 35*100*time.Millisecond || account > 10*100*time.Millisecond || stats.Outcomes[tegenaria.GaveUp] > 0 || stats.Sessions.Failed > 0 {
+			t.Errorf("it took %s, the account %s; %v, %+v", took, account, stats.Outcomes, stats.Sessions)
+		}
+	})
+}
+
+// A site that blocks a proxy blocks its logins too: the session logs in through another one.
+func TestBlockedLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		var mu sync.Mutex
+		blocked := 0
+		bad := ""
+		pool := session.NewPool(session.Options{Proxies: proxies(), Login: s.login})
+		e := s.engine(pool, func(send func(*tegenaria.Request)) {
+			for i := range 20 {
+				send(tegenaria.NewRequest(fmt.Sprint("http://site.test/own/u/", i), tegenaria.GET, nil, session.As("u")))
+			}
+		}, tegenaria.EngineWithDownloader(answers{func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			mu.Lock()
+			by := ctx.Request.Proxy.ProxyUrl
+			if bad == "" || strings.HasSuffix(ctx.Request.Url, "/10") && blocked == 1 { // the first one, and later the one in use
+				bad = by
+			}
+			isBlocked := by == bad
+			if isBlocked {
+				blocked++
+			}
+			mu.Unlock()
+			if isBlocked {
+				return tegenaria.NewResponse(ctx.Request, 403, nil, []byte("no robots")), nil
+			}
+			return s.answer(ctx)
+		}}))
+		stats := enginetest.MustRun(t, e)
+		if len(s.pages) != 20 || blocked > 6 || s.logins["u"] != 2 || stats.Outcomes[tegenaria.GaveUp] > 1 {
+			t.Errorf("%d pages, %d blocked, %d logins; %v %v", len(s.pages), blocked, s.logins["u"], stats.Outcomes, stats.Reasons)
+		}
+	})
 }
 
 // A login that fails for a while is tried again, and costs the requests nothing.
