@@ -220,6 +220,34 @@ func TestTrapsAreBounded(t *testing.T) {
 	}
 }
 
+// repeated is what belongs to requests that are sent again and again on purpose.
+type repeated bool
+
+func (r repeated) IsRepeated() bool { return bool(r) }
+
+// The pages of logins, which are the same each time, are no trap; those of other requests are.
+func TestLoginsAreNoTrap(t *testing.T) {
+	for _, isLogin := range []bool{true, false} {
+		m := middleware.NewTrapGuard(middleware.TrapOptions{Budget: 100})
+		if err := m.Open(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		cut := 0
+		for range 2000 {
+			ctx := tegenaria.NewContext(tegenaria.NewRequest("http://a.test/login", tegenaria.GET, nil))
+			ctx.Request.SetSession("ann", repeated(isLogin))
+			ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200,
+				map[string][]string{"Content-Type": {"text/html"}}, []byte("<h1>welcome</h1>"))}
+			if m.ProcessRequest(ctx) != nil || m.ProcessResponse(ctx, nil) != nil {
+				cut++
+			}
+		}
+		if isLogin == (cut > 0) {
+			t.Errorf("login %t: %d of 2000 were cut off", isLogin, cut)
+		}
+	}
+}
+
 // What the standard set must not cut: large honest sites, within 5,000 URLs of a kind and far above.
 func TestStandardCutsNothingHonest(t *testing.T) {
 	var guard tegenaria.MiddlewaresInterface

@@ -38,7 +38,7 @@ type Pool struct {
 	stats    tegenaria.SessionStats
 	reasons  map[string]int64 // for which sessions were retired
 	forms    map[string]bool  // URLs of pages for logins, to which a site redirects what needs one
-	changes  map[string]bool  // names of sessions that have changed since they were stored; nil: nothing is stored
+	changes  map[string]bool  // names of what has changed since it was stored; nil: nothing is stored
 }
 
 // use is a request that is sent in a session.
@@ -580,13 +580,19 @@ fields:
 }
 
 // ProcessResponse looks whether the session is still logged in. The request runs again if not; behind a redirect, that to the page for logins,
-// it is the one that was redirected.
+// it is the one that was redirected. A Fetch that was redirected fails: its caller may repeat it.
 func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 	again := p.look(ctx)
 	if again == nil || len(ctx.Request.Redirects) == 0 {
 		return again
 	}
+	if ctx.IsInline() {
+		return tegenaria.GiveUp(&ExpiredError{Session: ctx.Request.Session(), URL: ctx.Request.Redirects[0]})
+	}
 	first := *ctx.Request
+	if p.opts.Proxies != nil {
+		first.Proxy = nil // that of the session, which it gets again
+	}
 	first.Url, first.Redirects = ctx.Request.Redirects[0], nil
 	tegenaria.RequestWithDoNotFilter(true)(&first)
 	tegenaria.RequestWithSameDepth()(&first)

@@ -479,6 +479,69 @@ func TestRedirectedToLogin(t *testing.T) {
 	}
 }
 
+// A Fetch that is redirected to the page for logins fails once: it is repeated by its caller, and its page goes to no parser.
+func TestFetchRedirectedToLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		in, logins := false, 0
+		answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			r := ctx.Request
+			switch path := strings.TrimPrefix(r.Url, "http://site.test"); {
+			case path == "/enter":
+				in = true
+				logins++
+				return tegenaria.NewResponse(r, 200, nil, []byte("in")), nil
+			case path == "/login":
+				return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+			case !in:
+				return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {"/login"}}, nil), nil
+			}
+			return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+		}
+		pool := session.NewPool(session.Options{
+			Concurrency: 2, // the page's own request, and what it fetches
+			Expired:     func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
+				return err
+			},
+		})
+		var parsed []string
+		var failed error
+		fetched := ""
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test/a", tegenaria.GET, nil, session.As("ann")))
+		}
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			parsed = append(parsed, ctx.Request.Url)
+			mu.Lock()
+			in = false // the site ends the login
+			mu.Unlock()
+			for range 2 {
+				page, err := ctx.Fetch(tegenaria.NewRequest("http://site.test/inline", tegenaria.GET, nil))
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				fetched = page.String()
+			}
+			return nil
+		})
+		s := newSite(t)
+		enginetest.MustRun(t, s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer})))
+		var expired *session.ExpiredError
+		if !errors.As(failed, &expired) || expired.Session != "ann" || !strings.HasSuffix(expired.URL, "/inline") {
+			t.Errorf("Fetch: %v", failed)
+		}
+		if len(parsed) != 1 || fetched != "page" || logins != 2 {
+			t.Errorf("parsed %q, fetched %q, %d logins", parsed, fetched, logins)
+		}
+	})
+}
+
 // Visitors whose login takes several steps are not held up by those who wait for one of them, nor are accounts of the same host.
 func TestFewVisitorsWithLogins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
