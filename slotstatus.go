@@ -10,7 +10,7 @@ import (
 // SlotStatus is the state of a slot of a running crawl.
 type SlotStatus struct {
 	Name     string
-	Pending  int       // requests that wait in its queue
+	Pending  int       // requests that wait in its queue; one more at times, until the next is taken
 	InFlight int       // downloads in progress or about to start
 	PerSlot  int       // the limit of InFlight; RequestWithMaxConnsPerHost may have lowered it
 	Next     time.Time // when the next download may start; zero if none was started yet
