@@ -237,6 +237,8 @@ func (f *fetcher) processRequest(x *exchange) error {
 	return j.run(f.watch, StageRequest, func() error {
 		if x.file == nil {
 			f.begun(j)
+		} else {
+			x.file.begun = true
 		}
 		asked, timed := x.ctx.Request, x.timed(f).request
 		for i, m := range mws {

@@ -174,9 +174,9 @@ type Gatekeeper interface {
 // ReleaseListener is an optional interface of middlewares that keep something for a request from ProcessRequest on, as an identity that one
 // request uses at a time. Released is called once for each attempt at which any ProcessRequest was called, with the same Context,
 // when its answer has passed all middlewares or it has ended otherwise: it has failed, was put off, given up or left undone. Its
-// parser runs after that. It must not look at what the Context holds, which may belong to code that was given up. It must
-// not block, and is called concurrently. With [InternalMiddleware] that holds for requests for robots.txt too, unless a downloader of the
-// user never returns.
+// parser runs after that. It must not look at what the Context holds, which may belong to code that was given up: a ProcessRequest of it
+// may still run, or be about to, and has to see by ctx.Ctx that it came too late. It must not block, and is called concurrently. With
+// [InternalMiddleware] that holds for requests for robots.txt too; of one that was given up it is called when the code has returned.
 type ReleaseListener interface {
 	Released(ctx *Context)
 }

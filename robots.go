@@ -166,6 +166,7 @@ type fileRequest struct {
 	first bool                  // it does not follow a redirect
 	by    robotsgate.AnsweredBy // what the middlewares have made of the response
 	copy  *Response             // of the answer to the first one, for other requests
+	begun bool                  // middlewares have processed it
 }
 
 // send sends a request of the engine's own for a job. Of the middlewares only those see it that ask for such requests.
@@ -174,7 +175,11 @@ func (f *fetcher) send(j *job, file *fileRequest, url string, left time.Duration
 	r.Proxy, r.newExtras().Downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().Downloader
 	in := &internalContext{Context: j.ctx.Ctx, by: f.downloads.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
-	defer f.released(f.internalListeners, ctx)
+	defer func() {
+		if file.begun {
+			f.released(f.internalListeners, ctx)
+		}
+	}()
 	err = f.exchange(exchange{job: j, ctx: ctx, file: file})
 	f.bodies.Release(&in.hold)
 	if err != nil {

@@ -210,7 +210,7 @@ func (c *Crawl) Run() []string {
 	close(c.over)
 	control.Wait()
 	if c.gates != nil {
-		c.gates.check()
+		c.gates.check(err)
 	}
 	c.frozen().check(err, ended)
 	close(c.release)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type harnessGates struct {
 	put    map[string]int                // how often it was put off, by URL and attempt
 	inside map[*tegenaria.Gate]int       // requests that are in a gate
 	begun  map[*tegenaria.Context]string // URLs of those of which Released has not been called
+	early  map[*tegenaria.Context]bool   // those of which it was called first, as of code that was given up when it was about to call ProcessRequest
 }
 
 type harnessGate struct {
@@ -35,7 +37,7 @@ func newHarnessGates(c *Crawl) *harnessGates {
 		return nil
 	}
 	h := &harnessGates{Crawl: c, put: make(map[string]int), inside: make(map[*tegenaria.Gate]int),
-		begun: make(map[*tegenaria.Context]string)}
+		begun: make(map[*tegenaria.Context]string), early: make(map[*tegenaria.Context]bool)}
 	for i := range 1 + r.IntN(3) {
 		h.gates = append(h.gates, tegenaria.NewGate(fmt.Sprint("gate ", i)))
 	}
@@ -67,17 +69,23 @@ func (h *harnessGates) enter(ctx *tegenaria.Context) {
 	if _, twice := h.begun[ctx]; twice {
 		h.violation("ProcessRequest was called twice for %s", ctx.Request.Url)
 	}
-	h.begun[ctx] = ctx.Request.Url
+	if !h.early[ctx] {
+		h.begun[ctx] = ctx.Request.Url
+	}
 }
 
 // Released is that of a ReleaseListener.
 func (h *harnessGates) Released(ctx *tegenaria.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, begun := h.begun[ctx]; !begun {
-		h.violation("a request was released that no middleware has seen, or twice")
+	if _, begun := h.begun[ctx]; begun {
+		delete(h.begun, ctx)
+		return
 	}
-	delete(h.begun, ctx)
+	if h.early[ctx] {
+		h.violation("a request was released twice")
+	}
+	h.early[ctx] = true
 }
 
 // download counts the downloads of a request's gate, until the func that it returns is called.
@@ -101,15 +109,19 @@ func (h *harnessGates) download(r *tegenaria.Request) (end func()) {
 	}
 }
 
-// check finds attempts of which the middleware was not told that they have ended.
-func (h *harnessGates) check() {
+// check finds attempts of which the middleware was not told that they have ended. The error is that of Run.
+func (h *harnessGates) check(err error) {
+	_, abandoned := errors.AsType[*tegenaria.AbandonedError](err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, url := range h.begun {
-		if h.p.stuck && strings.HasSuffix(url, "/robots.txt") { // the downloader may never return
+		if abandoned && strings.HasSuffix(url, "/robots.txt") { // the code that asks for it may not have returned
 			continue
 		}
 		h.violation("%s was never released", url)
+	}
+	if len(h.early) > 0 && !abandoned {
+		h.violation("%d requests were released that no middleware had seen, or twice", len(h.early))
 	}
 }
 
