@@ -168,6 +168,7 @@ type BlockedError struct {
 	URL      string
 	Rule     string // that has recognised it: "status 403", "text: are you a robot"
 	Evidence string // what was found: the beginning of the text, a header, the target of a redirect
+	HostLost bool   // nothing but blocks has come from the host for so long that no further request to it is sent in this run
 }
 
 // Error names URL, rule and evidence.

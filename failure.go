@@ -60,7 +60,7 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		return
 	}
 	j.failedAt(herr.Stage)
-	if isA[*BlockedError](herr.Err) {
+	if isA[*BlockedError](herr.Err) && herr.Response != nil {
 		f.report.counters.Blocked.Add(1)
 	}
 	herr = f.errorMiddlewares(j, herr)

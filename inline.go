@@ -166,7 +166,7 @@ func (p *pages) inlineOnce(j *job) error {
 		return off
 	}
 	j.failedAt(herr.Stage)
-	if isA[*BlockedError](herr.Err) {
+	if isA[*BlockedError](herr.Err) && herr.Response != nil {
 		p.report.counters.Blocked.Add(1)
 	}
 	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {

@@ -87,7 +87,8 @@ func RequestWithRequestParams(params map[string]string) RequestOption {
 	return func(r *Request) { merge(&r.Params, params) }
 }
 
-// RequestWithRequestProxy sends the request through a proxy.
+// RequestWithRequestProxy sends the request through a proxy. Beside a pool of package proxy it must be one of the pool's list, or else the
+// pool chooses.
 func RequestWithRequestProxy(proxy Proxy) RequestOption {
 	return func(r *Request) { r.Proxy = &proxy }
 }

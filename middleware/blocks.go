@@ -19,7 +19,7 @@ type BlockRules struct {
 	Header   map[string]string                                // header fields, with a part of their value; "" is any value
 	Text     []string                                         // parts of the first 64 KiB of the page's text; the case makes no difference
 	Redirect []string                                         // parts of the URL to which a redirect leads: "/challenge"
-	Func     func(page *tegenaria.Response) (evidence string) // your own rule: "" is a page. It is called concurrently
+	Func     func(page *tegenaria.Response) (evidence string) // your own rule, for all but robots.txt: "" is a page. Called concurrently
 
 	// Robots lets the status of a robots.txt count that the rules call blocked: a 403 says that the site has no rules then. Otherwise
 	// such a file is asked for again, up to three times, and if it stays blocked, nothing of the site is fetched.
@@ -31,13 +31,14 @@ type BlockRules struct {
 // else after a pause that grows from a second to a minute. In its last attempt it ends as gave-up, with the reason "blocked: " and the rule.
 //
 // After 50 blocked answers of a host without one page between them, all further requests to it end so without being sent, until the
-// end of the run.
+// end of the run: also those that wait for a proxy or a session. A middleware of its own with a low priority sees to that, see Group.
 //
 // Blocks recognises blocks so that the crawl changes its pace and its identity. It solves no challenges.
 type Blocks struct {
 	part
 	rules BlockRules
 	text  []string // in lower case
+	lost  lostHosts
 
 	mu    sync.Mutex // guards the field below
 	hosts map[string]*blockedHost
@@ -59,11 +60,13 @@ const (
 var (
 	_ tegenaria.MiddlewaresInterface = (*Blocks)(nil)
 	_ tegenaria.InternalMiddleware   = (*Blocks)(nil)
+	_ tegenaria.MiddlewareGroup      = (*Blocks)(nil)
 )
 
 // NewBlocks makes a Blocks.
 func NewBlocks(rules BlockRules) *Blocks {
 	m := &Blocks{part: newPart("blocks", rules.Priority, priorityBlocks), rules: rules, hosts: make(map[string]*blockedHost)}
+	m.lost = lostHosts{newPart("lost hosts", 0, priorityLostHosts), m}
 	for _, text := range rules.Text {
 		m.text = append(m.text, strings.ToLower(text))
 	}
@@ -73,11 +76,24 @@ func NewBlocks(rules BlockRules) *Blocks {
 // SeesInternal is true unless the rules do not hold for robots.txt.
 func (m *Blocks) SeesInternal() bool { return !m.rules.Robots }
 
-// ProcessRequest gives up requests to hosts that block them all.
-func (m *Blocks) ProcessRequest(ctx *tegenaria.Context) error {
+// Group returns the middleware that gives up requests to hosts which block them all.
+func (m *Blocks) Group([]tegenaria.MiddlewaresInterface) []tegenaria.MiddlewaresInterface {
+	return []tegenaria.MiddlewaresInterface{&m.lost}
+}
+
+// lostHosts gives up requests to hosts which block them all, before other middlewares choose an identity for them or have them wait for one.
+type lostHosts struct {
+	part
+	blocks *Blocks
+}
+
+func (l *lostHosts) SeesInternal() bool { return l.blocks.SeesInternal() }
+
+func (l *lostHosts) ProcessRequest(ctx *tegenaria.Context) error {
+	m := l.blocks
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.hosts[urlx.Hostname(ctx.Request.Url)]; h != nil && h.answers >= mostBlocked {
+	if h := m.hosts[urlx.Hostname(ctx.Request.Url)]; h != nil && h.last.HostLost {
 		return tegenaria.GiveUp(h.last)
 	}
 	return nil
@@ -105,8 +121,9 @@ func (m *Blocks) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Con
 	}
 	h.answers++
 	h.last = blocked
+	blocked.HostLost = h.answers >= mostBlocked
 	switch {
-	case h.answers >= mostBlocked:
+	case blocked.HostLost:
 		return tegenaria.GiveUp(blocked)
 	case ctx.Request.Proxy != nil:
 		return tegenaria.Retry(0, blocked)
@@ -140,7 +157,7 @@ func (m *Blocks) rule(r *tegenaria.Request, resp *tegenaria.Response) (rule, evi
 			}
 		}
 	}
-	if m.rules.Func != nil {
+	if m.rules.Func != nil && urlx.Path(r.Url) != "/robots.txt" {
 		if evidence := m.rules.Func(resp); evidence != "" {
 			return "own rule", cut(evidence)
 		}

@@ -54,6 +54,22 @@ func TestBlockRules(t *testing.T) {
 	}
 }
 
+// The func of the rules is not asked about robots.txt: it is about pages.
+func TestBlockFuncAndRobots(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.Text("User-agent: *\nDisallow: /private")).
+		Page("http://a.test/", enginetest.Text("price"))
+	s := enginetest.NewSpider("http://a.test/", "http://a.test/private")
+	rules := middleware.BlockRules{Func: func(page *tegenaria.Response) string {
+		if page.String() != "price" {
+			return "a page without a price"
+		}
+		return ""
+	}}
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(middleware.NewBlocks(rules)),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 1})))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Robots: 1})
+}
+
 // A blocked answer is tried again after a pause that grows, is not parsed, and in the last attempt it is what the request has given up for.
 func TestBlockedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@
 // they take is bounded. Requests pass them by ascending priority, responses by descending; filters are called
 // in ascending order when a request is accepted:
 //
+//	 40  (of Blocks)     gives up requests to hosts that block them all
 //	 50  Scope           refuses foreign hosts, ports, paths                    filter
 //	 60  URLLength       refuses long URLs                                      filter
 //	 70  Depth           refuses deep pages; breadth or depth first             filter

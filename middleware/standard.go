@@ -20,6 +20,7 @@ func Standard() []tegenaria.MiddlewaresInterface {
 
 // The places of the middlewares, see the table in the package comment.
 const (
+	priorityLostHosts      = 40
 	priorityScope          = 50
 	priorityURLLength      = 60
 	priorityDepth          = 70

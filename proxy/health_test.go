@@ -298,6 +298,8 @@ func TestLists(t *testing.T) {
 		{"http://user:se cret@b.test:80\n", "line 1: no URL; write http://user:password@host:port, with %40 for an @ within the password"},
 		{"http://user:secret@b.test:80/path\n", "line 1: http://user@b.test:80: no proxy; write http://host:port"},
 		{"http://\n", "line 1: http://: no proxy; write http://host:port"},
+		{"http://user:secret@b.test:99999\n", "line 1: http://user@b.test:99999: no port 99999; ports are 1 to 65535"},
+		{"http://b.test:0\n", "line 1: http://b.test:0: no port 0; ports are 1 to 65535"},
 		{"# none\n", "the list is empty: name at least one proxy"},
 	} {
 		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {

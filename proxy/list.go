@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tegenaria/tegenaria"
@@ -88,6 +89,11 @@ func parse(entry string) (*url.URL, error) {
 		return nil, fmt.Errorf("unknown scheme %q; use http, https, socks5 or socks5h", u.Scheme)
 	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%s: no proxy; write http://host:port", nameOf(u))
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("%s: no port %s; ports are 1 to 65535", nameOf(u), port)
+		}
 	}
 	u.Path = ""
 	return u, nil

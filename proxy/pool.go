@@ -106,10 +106,11 @@ type Pool struct {
 	early    time.Time // when a proxy's rest may be over; zero: none rests
 	last     string    // how one of them has failed
 	pairs    map[pair]*health
-	changes  map[string]bool            // rests that have begun or ended since they were stored; nil: nothing is stored
-	least    leastUsed                  // the list, for LeastUsed
-	tries    map[uint64]uint8           // free ones, by request
-	waits    map[string]*tegenaria.Gate // by host; "" for all
+	answered map[*tegenaria.Context]answered // of requests with failures before them
+	changes  map[string]bool                 // rests that have begun or ended since they were stored; nil: nothing is stored
+	least    leastUsed                       // the list, for LeastUsed
+	tries    map[uint64]uint8                // free ones, by request
+	waits    map[string]*tegenaria.Gate      // by host; "" for all
 	seed     maphash.Seed
 }
 
@@ -119,14 +120,20 @@ type pair struct {
 	by   *entry
 }
 
+// answered is a request that has an answer, which may still be found to be a block.
+type answered struct {
+	pair
+	request uint64 // see keyOf
+}
+
 // NewPool makes a pool of the proxies that source gives. The list is read when the crawl begins: one that cannot be used ends it with a
 // [*ListError].
 func NewPool(source Source, opts Options) *Pool {
 	if opts.Priority == 0 {
 		opts.Priority = defaultPriority
 	}
-	return &Pool{source: source, opts: opts, known: make(map[string]*entry), pairs: make(map[pair]*health),
-		tries: make(map[uint64]uint8), waits: make(map[string]*tegenaria.Gate), seed: maphash.MakeSeed()}
+	return &Pool{source: source, opts: opts, known: make(map[string]*entry),
+		pairs: make(map[pair]*health), answered: make(map[*tegenaria.Context]answered), tries: make(map[uint64]uint8), waits: make(map[string]*tegenaria.Gate), seed: maphash.MakeSeed()}
 }
 
 // GetName returns "proxies".
@@ -367,14 +374,12 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	if rested {
 		p.changed(e, "")
 	}
-	if h := p.pairs[pair{host, e}]; h != nil {
-		if h.resting() {
-			rested = true
-			p.changed(e, host)
+	if by := (pair{host, e}); len(p.tries) > 0 || p.pairs[by] != nil {
+		if len(p.answered) >= mostTries {
+			clear(p.answered)
 		}
-		delete(p.pairs, pair{host, e})
+		p.answered[ctx] = answered{by, p.keyOf(ctx.Request)}
 	}
-	delete(p.tries, p.keyOf(ctx.Request))
 	open := func() {}
 	if rested {
 		open = p.openAll()
@@ -382,6 +387,25 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	p.mu.Unlock()
 	open()
 	return nil
+}
+
+// Released notes that a proxy works with a host, now that no middleware has found the answer to be a block.
+func (p *Pool) Released(ctx *tegenaria.Context) {
+	open := func() {}
+	p.mu.Lock()
+	if a, ok := p.answered[ctx]; ok {
+		delete(p.answered, ctx)
+		delete(p.tries, a.request)
+		if h := p.pairs[a.pair]; h != nil {
+			if h.resting() {
+				p.changed(a.by, a.host)
+				open = p.openAll()
+			}
+			delete(p.pairs, a.pair)
+		}
+	}
+	p.mu.Unlock()
+	open()
 }
 
 // isStored reports whether a cache has answered, and nothing went through the proxy.
@@ -405,8 +429,8 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	if r.Proxy == nil || errors.Is(err, tegenaria.ErrIgnoreRequest) {
 		return err
 	}
-	if _, blocked := errors.AsType[*tegenaria.BlockedError](err); blocked {
-		return p.banned(r, err)
+	if blocked, ok := errors.AsType[*tegenaria.BlockedError](err); ok {
+		return p.banned(ctx, blocked, err)
 	}
 	if _, steers := errors.AsType[*tegenaria.RetryError](err); steers {
 		return err
@@ -477,12 +501,19 @@ func (p *Pool) failed(ctx *tegenaria.Context, why error, everywhere bool, failur
 
 // banned notes that a site does not serve a proxy, and returns what becomes of the request. A robots.txt is asked for through three others
 // at once; a page has been given another attempt by whoever has recognised the block.
-func (p *Pool) banned(r *tegenaria.Request, err error) error {
+func (p *Pool) banned(ctx *tegenaria.Context, blocked *tegenaria.BlockedError, err error) error {
+	r := ctx.Request
+	open := func() {}
+	defer func() { open() }()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.answered, ctx)
 	e := p.known[r.Proxy.ProxyUrl]
-	if e == nil {
+	if e == nil || ctx.Response() == nil {
 		return err
+	}
+	if blocked.HostLost { // what waits for a proxy ends without one
+		open = p.openAll()
 	}
 	e.stats.Blocked++
 	p.failsWith(urlx.Hostname(r.Url), e, r.SessionOwn() == nil) // it may be the session that is banned

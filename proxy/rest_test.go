@@ -51,6 +51,13 @@ func (a *asked) want(by, when string) {
 func (a *asked) fails(url, by string, err error) (again bool) {
 	ctx := enginetest.Send(url)
 	ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: by}
+	defer a.Released(ctx)
+	if _, blocked := errors.AsType[*tegenaria.BlockedError](err); blocked { // another middleware has found that in an answer
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, []byte("x"))}
+		if err := a.ProcessResponse(ctx, nil); err != nil {
+			a.t.Error(err)
+		}
+	}
 	return isAgain(a.ProcessError(ctx, err, nil))
 }
 
@@ -60,6 +67,7 @@ func (a *asked) answers(url, by string, status int) (again bool, err error) {
 	ctx.Request.Proxy = &tegenaria.Proxy{ProxyUrl: by}
 	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, status, nil, []byte("x"))}
 	err = a.ProcessResponse(ctx, nil)
+	a.Released(ctx)
 	return isAgain(err), err
 }
 
@@ -193,6 +201,26 @@ func TestRobotsTries(t *testing.T) {
 			t.Errorf("%s: %d blocked answers are counted", tt.url, blocked)
 		}
 	}
+}
+
+// A site that blocks a proxy again and again has it rest longer each time, though each block is an answer. A page ends that.
+func TestBans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsked(t, proxy.Options{}, p1)
+		block := &tegenaria.BlockedError{Rule: "status 403"}
+		for range 2 {
+			for rest := 10 * time.Second; rest <= 40*time.Second; rest *= 2 {
+				a.want(p1, "before the block")
+				a.fails("http://a.test/", p1, block)
+				enginetest.Sleep(rest * 7 / 10)
+				a.want("", fmt.Sprint("in the rest of ", rest))
+				enginetest.Sleep(rest * 6 / 10)
+			}
+			if _, err := a.answers("http://a.test/", p1, 200); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 // The target of a redirect goes through the proxy of its request, and the password of that is not in what a job stores.

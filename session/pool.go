@@ -222,6 +222,7 @@ func (p *Pool) address(s *Session, host string) error {
 		case url != "" && at.IsZero():
 			return nil
 		case url != "" && p.opts.Login == nil && s.HasName(): // nobody could log it in at another address
+			s.unproxied = true
 			s.gate.Because("its proxy is not used at the moment")
 			s.gate.CloseFor(max(time.Until(at), time.Millisecond))
 			return tegenaria.NotNow(s.gate)
@@ -310,7 +311,7 @@ func (p *Pool) move(s *Session, host string) error {
 // open opens the gate of a session.
 func (p *Pool) open(s *Session) {
 	if s.gate != nil {
-		s.waits = false
+		s.waits, s.unproxied = false, false
 		s.gate.Open()
 	}
 }
@@ -330,7 +331,7 @@ func (p *Pool) loginFailed(s *Session, err error) error {
 		return tegenaria.GiveUp(failure)
 	}
 	s.gate.Because(fmt.Sprintf("attempt %d of its login has failed: %v", s.failed, err))
-	s.waits = false
+	s.waits, s.unproxied = false, false
 	s.gate.CloseFor(firstPause << (s.failed - 1))
 	return tegenaria.NotNow(s.gate)
 }
@@ -696,6 +697,13 @@ func (p *Pool) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenar
 	s := u.Session
 	var blocked *tegenaria.BlockedError
 	var proxy *tegenaria.ProxyError
+	if errors.As(err, &blocked) && blocked.HostLost { // what waits for a proxy ends without one
+		for _, s := range p.sessions {
+			if s.unproxied {
+				p.open(s)
+			}
+		}
+	}
 	switch {
 	case errors.As(err, &blocked) && s.gate == nil:
 		p.drop(s, blocked.Reason())

@@ -15,17 +15,18 @@ type Session struct {
 
 	// The pool's mutex guards the fields below.
 	kept
-	busy    int  // requests that are being sent
-	waits   bool // the gate is closed until one of them has ended
-	index   int  // among those that may be chosen; -1: it is not among them
-	gone    bool // it was thrown away
-	errors  int  // in a row
-	blocked int  // answers in a row
-	ended   int  // logins in a row that the site has ended without a page between them
-	failed  int  // attempts of logins in a row
-	moves   int  // to other proxies, because of logins in a row that were cut off
-	login   *Login
-	refused error // why its requests are given up
+	busy      int  // requests that are being sent
+	waits     bool // the gate is closed until one of them has ended
+	index     int  // among those that may be chosen; -1: it is not among them
+	gone      bool // it was thrown away
+	errors    int  // in a row
+	blocked   int  // answers in a row
+	unproxied bool // its gate is closed because its proxy cannot be used
+	ended     int  // logins in a row that the site has ended without a page between them
+	failed    int  // attempts of logins in a row
+	moves     int  // to other proxies, because of logins in a row that were cut off
+	login     *Login
+	refused   error // why its requests are given up
 }
 
 // kept is what a durable job stores of a session.
