@@ -41,7 +41,8 @@ type TrapOptions struct {
 	Hosts int
 }
 
-// TrapGuard filters the URLs of traps: sites that have new URLs without end, but no new pages. For each host and port it counts
+// TrapGuard filters the URLs of traps: sites that have new URLs without end, but no new pages. For each host and port, and there for each
+// session with a name, it counts
 //
 //	repeating path  URLs such as /a/b/a/b/a/b: a relative link leads ever deeper
 //	calendar        URLs such as /cal/2031-05 and ?month=5 that differ only in their date
@@ -132,7 +133,8 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 		return nil
 	}
 	m.mu.Lock()
-	h := m.host(s.host)
+	name := siteOf(s.host, r)
+	h := m.host(name)
 	reason := m.judge(h, &s)
 	learnt := h.study
 	if h.answers < m.options.Patience {
@@ -146,9 +148,17 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 		reason = learnt.refuse(&u, r.Depth, m.options.Patience/5)
 	}
 	if reason != "" {
-		return m.cut(s.host, reason)
+		return m.cut(name, reason)
 	}
 	return nil
+}
+
+// siteOf names what is counted together: a host, or what one account sees of it. The pages of many accounts are alike, and are no trap.
+func siteOf(host string, r *tegenaria.Request) string {
+	if name := r.Session(); name != "" && name != "-" && name[0] != '#' {
+		return host + " in the session " + name
+	}
+	return host
 }
 
 // isRepeated reports whether a request is one of those that are sent again and again on purpose, as those of logins.
@@ -193,7 +203,7 @@ const (
 
 var trapReasons = [...]string{trapRepeats, trapCalendar, trapSession, trapPattern, trapSoft404, trapParameter, trapNothingNew}
 
-// host returns the counts of a host, new ones if it has none. Called with mu held.
+// host returns the counts of a host, see siteOf, new ones if it has none. Called with mu held.
 func (m *TrapGuard) host(name string) *trapHost {
 	m.looks++
 	if element := m.hosts[name]; element != nil {
@@ -319,7 +329,8 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	}
 	host, path, query := splitURL(resp.URL)
 	m.mu.Lock()
-	h := m.host(host)
+	name := siteOf(host, ctx.Request)
+	h := m.host(name)
 	h.answers++
 	answers, soft404 := h.answers, h.soft404
 	learnt := h.study
@@ -338,7 +349,7 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	}
 	key, n := bodyKey(m.seed, body, path), 0
 	m.mu.Lock()
-	h = m.host(host)
+	h = m.host(name)
 	if counts {
 		n = h.bodies.add(key)
 	} else {
@@ -348,7 +359,7 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	h.soft404 = h.soft404 || isSoft404
 	m.mu.Unlock()
 	if isSoft404 {
-		return m.cut(host, trapSoft404)
+		return m.cut(name, trapSoft404)
 	}
 	return nil
 }

@@ -225,25 +225,33 @@ type repeated bool
 
 func (r repeated) IsRepeated() bool { return bool(r) }
 
-// The pages of logins, which are the same each time, are no trap; those of other requests are.
-func TestLoginsAreNoTrap(t *testing.T) {
-	for _, isLogin := range []bool{true, false} {
+// The pages of logins, which are the same each time, are no trap, nor is a page that many accounts have; those of other requests are.
+func TestSessionsAreNoTrap(t *testing.T) {
+	for _, tt := range []struct {
+		isLogin, cut bool
+		accounts     int
+	}{
+		{isLogin: true, accounts: 1},
+		{accounts: 1, cut: true},
+		{accounts: 10, cut: true},
+		{accounts: 2000},
+	} {
 		m := middleware.NewTrapGuard(middleware.TrapOptions{Budget: 100})
 		if err := m.Open(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		cut := 0
-		for range 2000 {
+		for i := range 2000 {
 			ctx := tegenaria.NewContext(tegenaria.NewRequest("http://a.test/login", tegenaria.GET, nil))
-			ctx.Request.SetSession("ann", repeated(isLogin))
+			ctx.Request.SetSession(fmt.Sprint("user ", i%tt.accounts), repeated(tt.isLogin))
 			ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200,
 				map[string][]string{"Content-Type": {"text/html"}}, []byte("<h1>welcome</h1>"))}
 			if m.ProcessRequest(ctx) != nil || m.ProcessResponse(ctx, nil) != nil {
 				cut++
 			}
 		}
-		if isLogin == (cut > 0) {
-			t.Errorf("login %t: %d of 2000 were cut off", isLogin, cut)
+		if tt.cut != (cut > 0) {
+			t.Errorf("%+v: %d of 2000 were cut off", tt, cut)
 		}
 	}
 }
