@@ -113,19 +113,31 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// Commands that look at one page go through the proxies of the settings, too.
-func TestFetchThroughProxies(t *testing.T) {
+// Commands that look at one page go through the proxies of the settings or of the flag, too.
+func TestLookThroughProxies(t *testing.T) {
 	t.Parallel()
 	server, asked := forward(t, "user", "password")
 	site, direct := guardedSite(t)
 	settings := noSettings(t)
-	write(t, settings, "proxies: ['"+strings.Replace(server.URL, "://", "://user:password@", 1)+"']\n")
-	var stdout, stderr bytes.Buffer
-	if code := cli.New().Run(t.Context(), []string{"fetch", site.URL + "/", "--config", settings}, nil, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
-	if direct.Load() > 0 || asked.Load() == 0 || !strings.Contains(stdout.String(), "/redirect") {
-		t.Errorf("%d requests through the proxy, %d without: %s", asked.Load(), direct.Load(), &stdout)
+	withPassword := strings.Replace(server.URL, "://", "://user:password@", 1)
+	list := filepath.Join(filepath.Dir(settings), "proxies.txt")
+	write(t, list, withPassword+"\n")
+	for _, args := range [][]string{
+		{"fetch", site.URL + "/", "-s", "proxies=" + withPassword},
+		{"fetch", site.URL + "/", "--proxies", list},
+		{"view", site.URL + "/", "--proxies", list},
+	} {
+		before := asked.Load()
+		var stdout, stderr bytes.Buffer
+		if code := cli.New().Run(t.Context(), append(args, "--config", settings), nil, &stdout, &stderr); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, &stderr)
+		}
+		if direct.Load() > 0 || asked.Load() == before {
+			t.Errorf("%q: %d requests through the proxy, %d without: %s", args, asked.Load()-before, direct.Load(), &stdout)
+		}
+		if args[0] == "view" {
+			os.Remove(strings.TrimSpace(stdout.String()))
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ func (c *call) viewCommand() *cobra.Command {
 		},
 	}
 	g.addSettings(cmd)
+	g.addLookFlags(cmd)
 	return cmd
 }
 
