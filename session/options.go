@@ -29,7 +29,7 @@ type Options struct {
 
 	// Expired reports whether a response says that the session is not logged in any more: it has status 401, is a redirect to the page for
 	// logins, or is that page. Then the request runs again after a new login, and where a redirect has led to that page it is the request
-	// that was redirected, with GET; further redirects to that page are recognised. Nil: only [Session.Retire] ends a login.
+	// that was redirected, as it was; further redirects to that page are recognised. Nil: only [Session.Retire] ends a login.
 	Expired func(page *tegenaria.Response) bool
 
 	// Proxies gives each session its proxy; the engine registers it too. Nil: the sessions have none of their own.

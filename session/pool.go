@@ -581,7 +581,7 @@ fields:
 }
 
 // ProcessResponse looks whether the session is still logged in. The request runs again if not; behind a redirect, that to the page for logins,
-// it is the one that was redirected. A Fetch that was redirected fails: its caller may repeat it.
+// it is the one that was redirected, as it was. A Fetch that was redirected fails: its caller may repeat it.
 func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 	again := p.look(ctx)
 	if again == nil || len(ctx.Request.Redirects) == 0 {
@@ -595,10 +595,34 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Con
 		first.Proxy = nil // that of the session, which it gets again
 	}
 	first.Url, first.Redirects = ctx.Request.Redirects[0], nil
+	restore(&first)
 	tegenaria.RequestWithDoNotFilter(true)(&first)
 	tegenaria.RequestWithSameDepth()(&first)
 	req <- tegenaria.NewContext(&first)
 	return tegenaria.IgnoreRequest("not logged in")
+}
+
+// metaFirst is a key of Meta: what a redirect changes of a request, for when it leads to the page for logins.
+const metaFirst = "session/first"
+
+func keep(r *tegenaria.Request) {
+	r.Meta[metaFirst] = map[string]any{"method": r.Method, "body": r.Body, "header": maps.Clone(r.Header), "params": r.Params,
+		"cookies": r.Cookies, "priority": r.Priority}
+}
+
+// restore undoes what redirects have changed since keep.
+func restore(r *tegenaria.Request) {
+	was, known := r.Meta[metaFirst].(map[string]any)
+	if !known {
+		return
+	}
+	r.Method, _ = was["method"].(string)
+	r.Body, _ = was["body"].([]byte)
+	r.Header, _ = was["header"].(map[string]string)
+	r.Params, _ = was["params"].(map[string]string)
+	r.Cookies, _ = was["cookies"].(map[string]string)
+	r.Priority, _ = was["priority"].(int)
+	delete(r.Meta, metaFirst)
 }
 
 // look returns what has a request run again whose answer says that its session is not logged in any more, and ends the login.
@@ -623,6 +647,9 @@ func (p *Pool) look(ctx *tegenaria.Context) error {
 		s.errors, s.blocked = 0, 0
 		if target == "" {
 			s.ended = 0
+			delete(ctx.Request.Meta, metaFirst)
+		} else if len(ctx.Request.Redirects) == 0 && p.opts.Login != nil && p.opts.Expired != nil {
+			keep(ctx.Request)
 		}
 		return nil
 	case expired && len(ctx.Request.Redirects) > 0 && len(p.forms) < mostForms:

@@ -479,6 +479,75 @@ func TestRedirectedToLogin(t *testing.T) {
 	}
 }
 
+// A form that is redirected to the page for logins is sent again as it was, also by a job that was stopped between the two.
+func TestFormRedirectedToLogin(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var mu sync.Mutex
+	in, sent, metas := false, []string(nil), []map[string]any(nil)
+	form := func() *tegenaria.Request {
+		return tegenaria.NewRequest("http://site.test/form", tegenaria.POST, nil, session.As("ann"),
+			tegenaria.RequestWithBody([]byte("q=\xff")), tegenaria.RequestWithRequestParams(map[string]string{"p": "1"}),
+			tegenaria.RequestWithRequestHeader(map[string]string{"Content-Type": "text/x", "Authorization": "key"}), tegenaria.RequestWithPriority(3))
+	}
+	for run := range 2 {
+		ctx, stop := context.WithCancel(t.Context())
+		answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			r := ctx.Request
+			redirect := func(to string) (*tegenaria.Response, error) {
+				return tegenaria.NewResponse(r, 303, map[string][]string{"Location": {to}}, nil), nil
+			}
+			switch path := strings.TrimPrefix(r.Url, "http://site.test"); {
+			case path == "/enter":
+				in = true
+				return tegenaria.NewResponse(r, 200, nil, []byte("in")), nil
+			case r.Url == "http://login.test/":
+				return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+			case path == "/done":
+				return tegenaria.NewResponse(r, 200, nil, []byte("done")), nil
+			case !in:
+				stop() // in the first run, before the target of the redirect is asked for
+				return redirect("http://login.test/")
+			}
+			sent = append(sent, fmt.Sprintf("%s %q %v %s %s %d", r.Method, r.Body, r.Params, r.Header["Content-Type"], r.Header["Authorization"], r.Priority))
+			return redirect("/done")
+		}
+		pool := session.NewPool(session.Options{
+			Expired: func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				if run == 0 || l.Session().Uses() == 0 {
+					return nil // it is over already
+				}
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+				return err
+			},
+		})
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(form()) }
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			metas = append(metas, ctx.Request.Meta)
+			return nil
+		})
+		s := newSite(t)
+		e := s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer}), tegenaria.EngineWithCache(store))
+		if err := e.Run(ctx, "test"); run == 1 && err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	if want := `POST "q=\xff" map[p:1] text/x key 3`; len(sent) != 1 || sent[0] != want {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+	if len(metas) != 1 || len(metas[0]) != 1 { // the jar
+		t.Errorf("Meta: %v", metas)
+	}
+}
+
 // A Fetch that is redirected to the page for logins fails once: it is repeated by its caller, and its page goes to no parser.
 func TestFetchRedirectedToLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
