@@ -46,6 +46,7 @@ type Options struct {
 const (
 	defaultPriority = 350
 	mostForms       = 100         // pages for logins that are remembered
+	mostTargets     = 1000        // of redirects
 	mostReasons     = 50          // that are counted apart
 	mostMoves       = 10          // of a session with a name, to other proxies, without a login that works
 	mostErrors      = 3           // in a row: then a session without a name is thrown away

@@ -36,15 +36,24 @@ type Pool struct {
 	waits    bool                            // the gate is closed until a request has ended
 	broken   int                             // logins in a row that have failed, of sessions without a name
 	stats    tegenaria.SessionStats
-	reasons  map[string]int64 // for which sessions were retired
-	forms    map[string]bool  // URLs of pages for logins, to which a site redirects what needs one
-	changes  map[string]bool  // names of what has changed since it was stored; nil: nothing is stored
+	reasons  map[string]int64   // for which sessions were retired
+	forms    map[string]bool    // URLs of pages for logins, to which a site redirects what needs one
+	targets  map[string]*target // of redirects
+	changes  map[string]bool    // names of what has changed since it was stored; nil: nothing is stored
 }
 
 // use is a request that is sent in a session.
 type use struct {
 	*Session
-	logins int // how often the session had logged in by then
+	logins int     // how often the session had logged in by then
+	target *target // that it asks for; nil: it has not been redirected
+}
+
+// target is what redirects of a session, or of those without a name, lead to.
+type target struct {
+	answer *tegenaria.Gate // closed while it is asked for
+	left   int             // how many redirects to it are put off before
+	isPage bool            // not the page for logins
 }
 
 // NewPool makes a pool.
@@ -61,7 +70,7 @@ func NewPool(opts Options) *Pool {
 	}
 	p := &Pool{opts: opts, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
 		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64),
-		forms: make(map[string]bool)}
+		forms: make(map[string]bool), targets: make(map[string]*target)}
 	if opts.Size > 0 {
 		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
 	}
@@ -537,7 +546,13 @@ func (p *Pool) begin(ctx *tegenaria.Context, s *Session) error {
 	}
 	s.kept.Uses++
 	s.busy++
-	p.using[ctx] = use{s, s.Logins}
+	u := use{Session: s, logins: s.Logins}
+	if len(ctx.Request.Redirects) > 0 && p.findsForms() {
+		if u.target, _ = p.target(s, withoutQuery(ctx.Request.Url)); !u.target.isPage {
+			u.target.answer.Close()
+		}
+	}
+	p.using[ctx] = u
 	if s.gate == nil && s.busy >= p.opts.Concurrency {
 		p.unlist(s)
 	}
@@ -638,19 +653,21 @@ func (p *Pool) look(ctx *tegenaria.Context) error {
 		return nil
 	}
 	expired := p.opts.Login != nil && p.opts.Expired != nil && p.opts.Expired(resp)
-	target := targetOf(resp)
+	to := redirectOf(resp)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
 	switch {
-	case !expired && !p.forms[target]:
+	case !expired && !p.forms[to]:
 		s.errors, s.blocked = 0, 0
-		if target == "" {
-			s.ended = 0
-			delete(ctx.Request.Meta, metaFirst)
-		} else if len(ctx.Request.Redirects) == 0 && p.opts.Login != nil && p.opts.Expired != nil {
-			keep(ctx.Request)
+		if u.target != nil && resp.Status < 400 {
+			u.target.isPage = true
 		}
+		if to != "" {
+			return p.follow(ctx.Request, s, to)
+		}
+		s.ended = 0
+		delete(ctx.Request.Meta, metaFirst)
 		return nil
 	case expired && len(ctx.Request.Redirects) > 0 && len(p.forms) < mostForms:
 		p.hasForm(withoutQuery(ctx.Request.Url))
@@ -671,6 +688,47 @@ func (p *Pool) look(ctx *tegenaria.Context) error {
 	return tegenaria.NotNow(nil)
 }
 
+// follow lets a redirect be followed. While another one to the same URL is, which may be the page for logins, the request is put off: the
+// target would be a duplicate.
+func (p *Pool) follow(r *tegenaria.Request, s *Session, to string) error {
+	if !p.findsForms() {
+		return nil
+	}
+	t, known := p.target(s, to)
+	switch {
+	case t.isPage:
+	case t.answer.IsClosed():
+		return tegenaria.NotNow(t.answer)
+	case known && t.left > 0: // it may wait in line, or be no new request
+		t.left--
+		return tegenaria.NotNow(nil)
+	}
+	if len(r.Redirects) == 0 {
+		keep(r)
+	}
+	return nil
+}
+
+// findsForms reports whether redirects to pages for logins are recognised.
+func (p *Pool) findsForms() bool { return p.opts.Login != nil && p.opts.Expired != nil }
+
+// target returns the target of a URL without its query.
+func (p *Pool) target(s *Session, url string) (t *target, known bool) {
+	name, most := s.name, p.opts.Concurrency
+	if s.gate == nil {
+		name, most = "", most*p.opts.Size
+	}
+	key := name + " " + url
+	if t, known = p.targets[key]; !known {
+		if len(p.targets) >= mostTargets {
+			clear(p.targets)
+		}
+		t = &target{answer: tegenaria.NewGate("the answer of " + urlx.Redact(url)), left: 2 * most}
+		p.targets[key] = t
+	}
+	return t, known
+}
+
 // hasForm notes the URL of a page for logins.
 func (p *Pool) hasForm(url string) {
 	p.forms[url] = true
@@ -679,8 +737,8 @@ func (p *Pool) hasForm(url string) {
 	}
 }
 
-// targetOf returns the URL that a response redirects to, without its query; "" if it does not.
-func targetOf(resp *tegenaria.Response) string {
+// redirectOf returns the URL that a response redirects to, without its query; "" if it does not.
+func redirectOf(resp *tegenaria.Response) string {
 	if resp.Status < 300 || resp.Status >= 400 || resp.Request() == nil {
 		return ""
 	}
@@ -763,6 +821,9 @@ func (p *Pool) Released(ctx *tegenaria.Context) {
 	defer p.mu.Unlock()
 	if u, known := p.using[ctx]; known {
 		delete(p.using, ctx)
+		if u.target != nil {
+			u.target.answer.Open()
+		}
 		p.release(u.Session)
 		return
 	}

@@ -479,6 +479,95 @@ func TestRedirectedToLogin(t *testing.T) {
 	}
 }
 
+// Where several requests of a session, or of visitors, are redirected to the page for logins at once, none is lost, and that page is asked for
+// once, without requests in vain while it is awaited. Other targets of redirects are asked for as ever.
+func TestRedirectsAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		session string
+		size    int
+		login   string        // where redirects lead, with a %s for the path of the page
+		takes   time.Duration // the page for logins
+	}{
+		{"named", "ann", 0, "http://site.test/login", 0},
+		{"slow", "ann", 0, "http://site.test/login", 5 * time.Second},
+		{"queries", "ann", 0, "http://site.test/login?to=%s", time.Second},
+		{"another host", "ann", 0, "http://login.test/", time.Second},
+		{"visitors", "", 4, "http://site.test/login", time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const pages, lasts = 100, 17
+				var mu sync.Mutex
+				served, forms, logins, asked := make(map[string]int), 0, 0, 0
+				left := make(map[string]int)
+				answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					r := ctx.Request
+					takes := 100 * time.Millisecond
+					isForm := strings.Contains(r.Url, "login")
+					if isForm {
+						takes += tt.takes
+					}
+					enginetest.Sleep(takes)
+					mu.Lock()
+					defer mu.Unlock()
+					asked++
+					path := strings.TrimPrefix(r.Url, "http://site.test")
+					redirect := func(to string) (*tegenaria.Response, error) {
+						return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {strings.ReplaceAll(to, "%s", path)}}, nil), nil
+					}
+					switch sid := r.Header["Cookie"]; {
+					case path == "/enter":
+						logins++
+						sid = fmt.Sprint("sid=", logins)
+						left[sid] = lasts
+						return tegenaria.NewResponse(r, 200, map[string][]string{"Set-Cookie": {sid + "; Path=/"}}, []byte("in")), nil
+					case isForm:
+						forms++
+						return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+					case left[sid] == 0:
+						return redirect(tt.login)
+					case strings.HasPrefix(path, "/old/"):
+						return redirect("/new")
+					default:
+						left[sid]--
+						served[path]++
+						return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+					}
+				}
+				pool := session.NewPool(session.Options{Size: tt.size, Concurrency: 3,
+					Expired: func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+					Login: func(l *session.Login) error {
+						_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+						return err
+					},
+				})
+				s := newSite(t)
+				e := s.engine(pool, func(send func(*tegenaria.Request)) {
+					for i := range pages {
+						send(tegenaria.NewRequest(fmt.Sprint("http://site.test/", i), tegenaria.GET, nil, session.As(tt.session)))
+						if i%10 == 0 {
+							send(tegenaria.NewRequest(fmt.Sprint("http://site.test/old/", i), tegenaria.GET, nil, session.As(tt.session)))
+						}
+					}
+				}, tegenaria.EngineWithDownloader(answers{answer}), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 20}))
+				stats := enginetest.MustRun(t, e)
+				for path, n := range served {
+					if n != 1 && path != "/new" { // which a request that is sent again is no duplicate for
+						t.Errorf("%s was served %d times", path, n)
+					}
+				}
+				if asked > 170 || forms > 2 || logins > 20 || served["/new"] > 3 {
+					t.Errorf("%d requests; the page for logins %d times, /new %d times; %d logins", asked, forms, served["/new"], logins)
+				}
+				if len(served) != pages+1 {
+					t.Errorf("%d pages were served; %v %v; %+v", len(served), stats.Outcomes, stats.Reasons, stats.Sessions)
+				}
+			})
+		})
+	}
+}
+
 // A form that is redirected to the page for logins is sent again as it was, also by a job that was stopped between the two.
 func TestFormRedirectedToLogin(t *testing.T) {
 	store, err := disk.Open(t.TempDir())
