@@ -26,7 +26,8 @@ type Login struct {
 // Session returns the session.
 func (l *Login) Session() *Session { return l.session }
 
-// Context ends when the time for the login is over, or the crawl is stopped.
+// Context ends when the time for the login is over, or the crawl gives up what is in hand: like a parser, a login that is under way when the
+// crawl is stopped may end within its grace.
 func (l *Login) Context() context.Context { return l.within }
 
 // Fetch asks for a page in the session, with its cookies, proxy and header fields, as Context.Fetch does: politely, and by robots.txt.

@@ -787,6 +787,41 @@ func TestLoginComesBack(t *testing.T) {
 	})
 }
 
+// A login that is under way when the crawl is stopped may end within the grace, and the page is still asked for. One that is cut off then costs
+// its request no attempt.
+func TestStoppedLogin(t *testing.T) {
+	for _, takes := range []time.Duration{5 * time.Second, time.Minute} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				var e *tegenaria.SpiderEngine
+				began, ended := time.Now(), atomic.Int64{}
+				pool := session.NewPool(session.Options{Login: func(l *session.Login) error {
+					time.AfterFunc(time.Second, func() { _ = e.Stop(t.Context()) })
+					select {
+					case <-l.Context().Done():
+					case <-time.After(takes):
+					}
+					ended.Store(int64(time.Since(began)))
+					return l.Context().Err()
+				}})
+				e = s.engine(pool, func(send func(*tegenaria.Request)) {
+					send(tegenaria.NewRequest("http://site.test/1", tegenaria.GET, nil, session.As("ann")))
+				}, tegenaria.EngineWithGrace(10*time.Second))
+				_ = e.Run(t.Context(), "test")
+				stats := e.Stats()
+				enginetest.Sleep(time.Second) // a login that was cut off comes to its end
+				took := time.Duration(ended.Load())
+				isCut := takes > 10*time.Second
+				if isCut && (took < 9*time.Second || took > 11*time.Second || stats.Pending != 1 || stats.Sessions.Failed != 0) ||
+					!isCut && (took != takes || stats.Outcomes[tegenaria.Fetched] != 1) {
+					t.Errorf("the login took %s; %+v, %+v", took, stats, stats.Sessions)
+				}
+			})
+		})
+	}
+}
+
 // Redirects, Fetch and forms stay in their session; links do not, and None leaves it.
 func TestStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
