@@ -61,13 +61,13 @@ type Committer interface {
 // Committer need not wait for the disk after each batch. For a context that does not belong to a run it returns true.
 func Resumable(ctx context.Context) bool { return commit.Resumable(ctx) }
 
-// SpiderName returns the name of the spider that is running. ctx is the context of a run, such as the one that Restore
-// of a [Committer] is given. For any other context it returns "".
+// SpiderName returns the name of the spider that is running. ctx is the context of a run, such as those that Open of
+// an [Opener] and Restore of a [Committer] are given. For any other context it returns "".
 func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 
 // WorkerName returns the name that this program has among those that work on the job, as its cache says it
-// ([NamedWorker]): outputs of one folder can be told apart by it. ctx is the context of a run, such as the one that
-// Restore of a [Committer] is given. For any other context, and where one program has the job alone, it returns "".
+// ([NamedWorker]): outputs of one folder can be told apart by it. ctx is the context of a run, such as those that
+// Open of an [Opener] and Restore of a [Committer] are given. For any other context, and where one program has the job alone, it returns "".
 func WorkerName(ctx context.Context) string { return commit.WorkerName(ctx) }
 
 // Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has

@@ -134,6 +134,7 @@ func (c *crawl) open() (state State, err error) {
 		}
 	}
 	c.build(state, dupes)
+	ctx = commit.OfRun(ctx, c.spider.GetName(), c.worker, !state.Durable)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
 	}
@@ -193,8 +194,7 @@ func (c *crawl) opening(part any, code func() error) error {
 // restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the
 // first checkpoints of those that have none, together with the note that they are not closed yet.
 func (c *crawl) restore(ctx context.Context, state State) error {
-	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), c.worker, !state.Durable),
-		state.Checkpoints, c.opening)
+	first, err := c.committers.Restore(ctx, state.Checkpoints, c.opening)
 	if err == nil && state.Durable && !state.Finished {
 		if len(c.committers) > 0 && len(state.Checkpoints[closingCheckpoint]) == 0 {
 			first[closingCheckpoint] = []byte("open")

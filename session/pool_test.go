@@ -933,6 +933,30 @@ func TestBadName(t *testing.T) {
 	})
 }
 
+// worker is a cache that other programs work with as well.
+type worker struct{ tegenaria.CacheInterface }
+
+func (worker) WorkerName() string { return "w1" }
+
+// Where several programs work on a job requests with a named session fail; visitors are used.
+func TestCluster(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s := newSite(t)
+	var failed *session.ClusterError
+	e := s.engine(session.NewPool(session.Options{Size: 2}), func(send func(*tegenaria.Request)) {
+		send(tegenaria.NewRequest("http://site.test/1", tegenaria.GET, nil, session.As("ann")))
+		send(tegenaria.NewRequest("http://site.test/2", tegenaria.GET, nil))
+	}, tegenaria.EngineWithCache(worker{store}), tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) { errors.As(err, &failed) }}))
+	stats := enginetest.MustRun(t, e)
+	if failed == nil || failed.Session != "ann" || stats.Outcomes[tegenaria.Fetched] != 1 || stats.Reasons["gave-up: session in a cluster"] != 1 {
+		t.Errorf("%v; %v %v", failed, stats.Outcomes, stats.Reasons)
+	}
+}
+
 // A crawl that stores nothing keeps no list of the sessions that are gone; why they went is counted, under so many names at most.
 func TestReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
