@@ -134,7 +134,7 @@ func (c *crawl) open() (state State, err error) {
 		}
 	}
 	c.build(state, dupes)
-	ctx = commit.OfRun(ctx, c.spider.GetName(), c.worker, !state.Durable)
+	ctx = commit.OfRun(c.report.log.In(ctx), c.spider.GetName(), c.worker, !state.Durable)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
 	}

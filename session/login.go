@@ -9,6 +9,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // Login is one attempt to log a session in. Only the func of [Options].Login that it is given to may use it, in as many goroutines as it
@@ -50,6 +51,7 @@ func (l *Login) run(login func(*Login) error, limit time.Duration) error {
 	l.within, cancel = context.WithTimeoutCause(l.ctx, limit, fmt.Errorf("it has taken longer than %s", limit))
 	defer cancel()
 	var err error
+	defer time.AfterFunc(slowLogin, l.slow).Stop()
 	code := guard.Go(func() { err = guard.Protect(func() error { return login(l) }) })
 	select {
 	case <-code.Done():
@@ -62,6 +64,21 @@ func (l *Login) run(login func(*Login) error, limit time.Duration) error {
 		return err
 	case <-l.within.Done():
 		return context.Cause(l.within)
+	}
+}
+
+// slow has the log say that the login takes long, once for each session, and for so many of them.
+func (l *Login) slow() {
+	s, p := l.session, l.session.pool
+	p.mu.Lock()
+	tell := !s.slow && p.slow < mostSlow
+	if tell {
+		s.slow = true
+		p.slow++
+	}
+	p.mu.Unlock()
+	if tell {
+		report.Warn(p.run, fmt.Sprintf("the login of the session %s has taken %s so far", s.name, slowLogin))
 	}
 }
 

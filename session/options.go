@@ -45,13 +45,15 @@ type Options struct {
 
 const (
 	defaultPriority = 350
-	mostForms       = 100         // pages for logins that are remembered
-	mostTargets     = 1000        // of redirects
-	mostReasons     = 50          // that are counted apart
-	mostMoves       = 10          // of a session with a name, to other proxies, without a login that works
-	mostErrors      = 3           // in a row: then a session without a name is thrown away
-	mostBlocked     = 3           // in a row: then one with a name logs in again
-	brokenLogins    = 10          // in a row, of sessions without a name: then no more are tried
+	mostForms       = 100  // pages for logins that are remembered
+	mostTargets     = 1000 // of redirects
+	mostReasons     = 50   // that are counted apart
+	mostMoves       = 10   // of a session with a name, to other proxies, without a login that works
+	mostErrors      = 3    // in a row: then a session without a name is thrown away
+	mostBlocked     = 3    // in a row: then one with a name logs in again
+	brokenLogins    = 10   // in a row, of sessions without a name: then no more are tried
+	slowLogin       = 10 * time.Second
+	mostSlow        = 20          // sessions whose slow logins are logged
 	firstPause      = time.Second // before a login is tried again, doubled each time
 )
 

@@ -24,6 +24,7 @@ type Pool struct {
 	opts    Options
 	cookies Cookies
 	gate    *tegenaria.Gate // of the sessions without a name
+	run     context.Context // of which the log is
 	cluster bool            // other programs work on the job
 
 	mu       sync.Mutex // guards the fields below, and the sessions
@@ -33,6 +34,7 @@ type Pool struct {
 	last     int        // number of the one that was made last
 	using    map[*tegenaria.Context]use
 	logins   map[*tegenaria.Context]*Session // that are under way, by the request that needs them
+	slow     int                             // those of which the log says that their logins take long
 	waits    bool                            // the gate is closed until a request has ended
 	broken   int                             // logins in a row that have failed, of sessions without a name
 	stats    tegenaria.SessionStats
@@ -105,7 +107,7 @@ func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
 		return errNoCookies
 	}
 	p.cookies.MakeRoom(p.opts.Size)
-	p.cluster = tegenaria.WorkerName(ctx) != ""
+	p.run, p.cluster = ctx, tegenaria.WorkerName(ctx) != ""
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changes = nil // unless RestoreState is called

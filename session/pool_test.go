@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -783,6 +784,32 @@ func TestLoginComesBack(t *testing.T) {
 		}))
 		if stats.Outcomes[tegenaria.Fetched]-int64(tries) != 5-2 || stats.Retries != 0 || stats.Sessions.Logins != 1 || stats.Sessions.Failed != 2 {
 			t.Errorf("%d tries; %+v; %+v", tries, stats.Outcomes, stats.Sessions)
+		}
+	})
+}
+
+// The log says of a login that takes long whose it is, once.
+func TestSlowLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.loginLasts = 1
+		pool := session.NewPool(session.Options{Expired: expired, Login: func(l *session.Login) error {
+			if l.Session().Name() == "ann" {
+				enginetest.Sleep(11 * time.Second)
+			}
+			return s.login(l)
+		}})
+		var text strings.Builder
+		e := s.engine(pool, func(send func(*tegenaria.Request)) {
+			for i := range 6 {
+				user := []string{"ann", "bob"}[i%2]
+				send(tegenaria.NewRequest(fmt.Sprintf("http://site.test/own/%s/%d", user, i), tegenaria.GET, nil, session.As(user)))
+			}
+		}, tegenaria.EngineWithLogger(nil), tegenaria.EngineWithSlog(slog.New(slog.NewTextHandler(&text, nil))))
+		enginetest.MustRun(t, e)
+		if log := text.String(); s.logins["ann"] != 3 || strings.Count(log, "the login of the session ann has taken 10s so far") != 1 ||
+			strings.Contains(log, "login of the session bob") {
+			t.Errorf("%d logins; %s", s.logins["ann"], log)
 		}
 	})
 }

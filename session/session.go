@@ -26,6 +26,7 @@ type Session struct {
 	failed    int  // attempts of logins in a row
 	moves     int  // to other proxies, because of logins in a row that were cut off
 	login     *Login
+	slow      bool  // the log has said that a login of it takes long
 	refused   error // why its requests are given up
 }
 

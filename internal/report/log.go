@@ -205,6 +205,18 @@ func (l Log) Lines(lines []Line) {
 	}
 }
 
+type logKey struct{}
+
+// In returns a context of the run, by which its parts can [Warn].
+func (l Log) In(ctx context.Context) context.Context { return context.WithValue(ctx, logKey{}, l) }
+
+// Warn logs a warning in the log of the run that a context is of; if it is of none, nothing happens.
+func Warn(ctx context.Context, text string) {
+	if l, ok := ctx.Value(logKey{}).(Log); ok {
+		l.Warn(text)
+	}
+}
+
 // Warn logs a warning. The values are printed as fmt.Sprint does.
 func (l Log) Warn(values ...any) { l.entry.Warn(values...) }
 
