@@ -24,7 +24,7 @@ type ProxyStats struct {
 // ProxyStats may be called at any time, also concurrently.
 type ProxyCounter interface{ ProxyStats() []ProxyStats }
 
-// SessionStats are the counters of the sessions of one run, see package session.
+// SessionStats are the counters of the sessions of one run, see package session. Named and Nameless include those that a durable job has kept.
 type SessionStats struct {
 	Named    int64 `json:"named"`              // sessions with a name that were used
 	Nameless int64 `json:"nameless"`           // sessions without one that were made

@@ -892,7 +892,7 @@ func (p *Pool) Sessions() []string {
 	return names
 }
 
-// SessionStats returns the counters of this run.
+// SessionStats returns the counters of this run, in which the sessions that the job has kept are counted too.
 func (p *Pool) SessionStats() tegenaria.SessionStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

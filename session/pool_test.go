@@ -1059,6 +1059,9 @@ func TestKept(t *testing.T) {
 		if run == 3 && err != nil {
 			t.Fatal(err)
 		}
+		if st := e.Stats().Sessions; st.Named != users || st.Nameless != 3 {
+			t.Errorf("run %d: %+v", run, st)
+		}
 	}
 	s.check(want)
 	for u := range users {

@@ -38,6 +38,9 @@ func (p *Pool) RestoreState(state map[string][]byte) error {
 		}
 		if s.HasName() {
 			s.gate = p.named(name).gate
+			if !s.Born.IsZero() {
+				p.stats.Named++
+			}
 			continue
 		}
 		if n, err := strconv.Atoi(name[1:]); err == nil {
@@ -46,7 +49,9 @@ func (p *Pool) RestoreState(state map[string][]byte) error {
 		p.nameless++
 		if p.list(s); p.nameless > p.opts.Size {
 			p.discard(s)
+			continue
 		}
+		p.stats.Nameless++
 	}
 	return nil
 }
