@@ -210,19 +210,31 @@ func RequestWithVariant(variant string) RequestOption {
 
 // RequestWithSession has the request sent in the session of that name, an identity with cookies, proxy and login of its own, which package
 // session keeps. Requests for one URL in different sessions are different requests. What [Context.Fetch] asks for, redirects and forms stay in the
-// session of the page that they come from, other requests do not; the name "-" has a request sent without one. A name that begins with "#" is
-// an error: those are of sessions that no request names.
+// session of the page that they come from, other requests do not; the name "-" has a request sent without one, and "" is no name, as without this
+// option. A name that begins with "#" is an error, since those are of sessions that no request names, and so is one of more than 256 bytes.
 func RequestWithSession(name string) RequestOption {
 	return func(r *Request) {
 		x := r.newExtras()
 		x.Session = name
-		if strings.HasPrefix(name, "#") {
-			x.err = cmp.Or(x.err, error(&RequestError{URL: r.Url, Field: "Session", Err: errSessionName, Remedy: "name it otherwise"}))
+		var why error
+		switch {
+		case strings.HasPrefix(name, "#"):
+			why = errSessionName
+		case len(name) > mostSessionName:
+			why = errSessionLong
+		default:
+			return
 		}
+		x.err = cmp.Or(x.err, error(&RequestError{URL: r.Url, Field: "Session", Err: why, Remedy: "name it otherwise"}))
 	}
 }
 
-var errSessionName = errors.New(`the name of a session begins with "#"`)
+const mostSessionName = 256 // bytes
+
+var (
+	errSessionName = errors.New(`the name of a session begins with "#"`)
+	errSessionLong = fmt.Errorf("the name of a session has more than %d bytes", mostSessionName)
+)
 
 // RequestWithNotBefore keeps the request waiting until t. In a durable job whose clock was set back since the request was
 // stored, it waits for as long as was left then.

@@ -944,20 +944,30 @@ func TestOneURL(t *testing.T) {
 	})
 }
 
-// A request cannot name a session that has no name.
+// A request cannot name a session that has no name, nor by a name without end; "" is no name.
 func TestBadName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		var failed error
-		e := s.engine(session.NewPool(session.Options{Size: 2}), func(send func(*tegenaria.Request)) {
-			send(tegenaria.NewRequest("http://site.test/me", tegenaria.GET, nil, session.As("#1")))
-		}, tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) { failed = err }}))
-		stats := enginetest.MustRun(t, e)
-		var bad *tegenaria.RequestError
-		if stats.Outcomes[tegenaria.Failed] != 1 || !errors.As(failed, &bad) || bad.Field != "Session" {
-			t.Errorf("%v; %v", stats.Outcomes, failed)
-		}
-	})
+	for _, tt := range []struct {
+		name string
+		ok   bool
+	}{{"#1", false}, {strings.Repeat("x", 257), false}, {strings.Repeat("x", 256), true}, {"", true}} {
+		t.Run(fmt.Sprint(len(tt.name)), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				var failed error
+				e := s.engine(session.NewPool(session.Options{Size: 2}), func(send func(*tegenaria.Request)) {
+					send(tegenaria.NewRequest("http://site.test/me", tegenaria.GET, nil, session.As(tt.name)))
+				}, tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) { failed = err }}))
+				stats := enginetest.MustRun(t, e)
+				var bad *tegenaria.RequestError
+				switch isBad := errors.As(failed, &bad) && bad.Field == "Session"; {
+				case !tt.ok && (stats.Outcomes[tegenaria.Failed] != 1 || !isBad || len(failed.Error()) > 300):
+					t.Errorf("%v; %v", stats.Outcomes, failed)
+				case tt.ok && (stats.Outcomes[tegenaria.Fetched] != 1 || (stats.Sessions.Nameless == 1) != (tt.name == "")):
+					t.Errorf("%v; %v; %+v", stats.Outcomes, failed, stats.Sessions)
+				}
+			})
+		})
+	}
 }
 
 // worker is a cache that other programs work with as well.
