@@ -235,3 +235,60 @@ func TestSessions(t *testing.T) {
 		}
 	}
 }
+
+// Files are asked for in the session that Options.Requests names, whatever that of their page is.
+func TestRequestsSession(t *testing.T) {
+	var mu sync.Mutex
+	asked := make(map[string]string) // with which cookie, by path
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[r.URL.Path] = r.Header.Get("Cookie")
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/login/"):
+			http.SetCookie(w, &http.Cookie{Name: "user", Value: strings.TrimPrefix(r.URL.Path, "/login/"), Path: "/"})
+		case strings.HasSuffix(r.URL.Path, ".pdf"):
+			_, _ = w.Write(clubFile(r.URL.Path, r.Header.Get("Cookie")))
+		}
+	}))
+	defer site.Close()
+	pool := session.NewPool(session.Options{Size: 1, Login: func(l *session.Login) error {
+		if !l.Session().HasName() {
+			return nil
+		}
+		_, err := l.Fetch(tegenaria.NewRequest(site.URL+"/login/"+l.Session().Name(), tegenaria.GET, nil))
+		return err
+	}})
+	pages := map[string]string{"/open": "", "/bobs": "bob", "/anns": "ann"}
+	var requests []*tegenaria.Request
+	for path, name := range pages {
+		requests = append(requests, tegenaria.NewRequest(site.URL+path, tegenaria.GET, nil, session.As(name)))
+	}
+	parse := func(ctx *tegenaria.Context, out chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		out <- tegenaria.NewItem(ctx, product{File: ctx.Request.Url + ".pdf"})
+		return nil
+	}
+	collect := &collector{}
+	err := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithSpiders(tegenaria.NewSpiderOf("club", parse, requests...)), tegenaria.EngineWithLogger(enginetest.Quiet()),
+		tegenaria.EngineWithMiddlewares(append(middleware.Standard(), pool)...),
+		tegenaria.EngineWithPipelines(media.New(media.Options{Dir: t.TempDir(), Requests: []tegenaria.RequestOption{session.As("ann")}}), collect),
+	).Run(t.Context(), "club")
+	if err != nil || len(collect.items) != len(pages) {
+		t.Errorf("%v; %d items", err, len(collect.items))
+	}
+	for path, name := range pages {
+		want := ""
+		if name != "" {
+			want = "user=" + name
+		}
+		if asked[path] != want || asked[path+".pdf"] != "user=ann" {
+			t.Errorf("%s was asked for with the cookie %q, its file with %q", path, asked[path], asked[path+".pdf"])
+		}
+	}
+	for _, item := range collect.items {
+		if result := item.(product).Document; result.Status == media.Failed {
+			t.Errorf("%s: %s", result.URL, result.Error)
+		}
+	}
+}
