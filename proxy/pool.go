@@ -27,7 +27,7 @@ const (
 	Fastest    Choice = iota // of two at random, the one with the shorter time to the first byte: fast ones get more, and each is tried
 	InTurn                   // one after the other
 	LeastUsed                // the one that was used least often
-	StickyHost               // the same one for all requests of a host, as long as it works
+	StickyHost               // the same one for all requests of a host, and for all sessions that begin there, as long as it works
 )
 
 var choices = [...]string{"fastest", "in turn", "least used", "sticky by host"}
