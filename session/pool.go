@@ -576,6 +576,9 @@ func (p *Pool) dress(r *tegenaria.Request, s *Session, own any) error {
 		r.Proxy = &tegenaria.Proxy{ProxyUrl: url}
 	}
 	if len(p.opts.Headers) > 0 {
+		if len(r.Redirects) > 0 {
+			p.undress(r)
+		}
 		setDefaults(r, p.opts.Headers[s.Header%len(p.opts.Headers)])
 	}
 	return nil
@@ -597,6 +600,17 @@ fields:
 	}
 }
 
+// undress removes the header fields of the session that a request has been sent in before, which it has by a redirect.
+func (p *Pool) undress(r *tegenaria.Request) {
+	for _, fields := range p.opts.Headers {
+		for name, value := range fields {
+			if r.Header[name] == value {
+				delete(r.Header, name)
+			}
+		}
+	}
+}
+
 // ProcessResponse looks whether the session is still logged in. The request runs again if not; behind a redirect, that to the page for logins,
 // it is the one that was redirected, as it was. A Fetch that was redirected fails: its caller may repeat it.
 func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
@@ -612,7 +626,9 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Con
 		first.Proxy = nil // that of the session, which it gets again
 	}
 	first.Url, first.Redirects = ctx.Request.Redirects[0], nil
+	first.Header = maps.Clone(first.Header)
 	restore(&first)
+	p.undress(&first)
 	tegenaria.RequestWithDoNotFilter(true)(&first)
 	tegenaria.RequestWithSameDepth()(&first)
 	req <- tegenaria.NewContext(&first)

@@ -1083,6 +1083,52 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// The target of a redirect whose visitor is gone is asked for by another one, with the header fields of that one.
+func TestRedirectChangesVisitor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 60
+		var mu sync.Mutex
+		var wrong []string
+		agentOf := make(map[string]string) // by cookie
+		given := 0
+		answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			r := ctx.Request
+			enginetest.Sleep(100 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			header := map[string][]string{"Content-Type": {"text/html"}}
+			agent, sid := r.Header["User-Agent"], r.Header["Cookie"]
+			switch {
+			case sid == "":
+				given++
+				sid = fmt.Sprint("sid=", given)
+				agentOf[sid] = agent
+				header["Set-Cookie"] = []string{sid + "; Path=/"}
+			case agentOf[sid] != agent:
+				wrong = append(wrong, fmt.Sprintf("%s: %s of %q is sent by %q", r.Url, sid, agentOf[sid], agent))
+			}
+			if rest, moved := strings.CutPrefix(r.Url, "http://site.test/old/"); moved {
+				header["Location"] = []string{"http://site.test/new/" + rest}
+				return tegenaria.NewResponse(r, 302, header, nil), nil
+			}
+			return tegenaria.NewResponse(r, 200, header, []byte("page")), nil
+		}
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			for i := range pages {
+				req <- enginetest.Send(fmt.Sprint("http://site.test/old/", i))
+			}
+		}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld(), spider, tegenaria.EngineWithDownloader(answers{answer}),
+			tegenaria.EngineWithMiddlewares(session.NewPool(session.Options{Size: 5, MaxUses: 3, Headers: agents}), middleware.NewCookies(middleware.CookieOptions{})),
+			tegenaria.EngineWithConcurrency(5), tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 5, IgnoreRobots: true})))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: pages, tegenaria.Redirected: pages})
+		if len(wrong) > 0 || given < pages*2/3 {
+			t.Errorf("%d visitors; %q", given, wrong)
+		}
+	})
+}
+
 // Retire ends a session; what the program keeps with it is stored.
 func TestRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
