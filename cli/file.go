@@ -241,8 +241,11 @@ func parseSettings(name string, text []byte) ([]entry, error) {
 func syntaxError(name string, err error) error {
 	var e yaml.Error
 	if errors.As(err, &e) && e.GetToken() != nil && e.GetToken().Position != nil {
-		at := e.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, at.Line, at.Column, e.GetMessage())
+		at, text := e.GetToken().Position, e.GetMessage()
+		if strings.Contains(text, "reserved character") {
+			text += "; put the value in quotes"
+		}
+		return fmt.Errorf("%s:%d:%d: %s", name, at.Line, at.Column, text)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,10 +44,11 @@ func checkURL(raw string) error {
 }
 
 // looking makes an engine for a spider that looks at single pages: with the settings and the options of the program, but for its
-// pipelines, which would write to its outputs. It says what a crawl would log only if that is an error that it does not return.
+// pipelines, which would write to its outputs. Of what a crawl would log it says only what the page waits for.
 func (c *call) looking(l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) (*Run, error) {
 	logger := logrus.New()
-	logger.SetOutput(io.Discard)
+	logger.SetOutput(c.err)
+	logger.SetFormatter(waits(c.name))
 	run, err := c.newRun(l, spider, "")
 	if err != nil {
 		return nil, err
@@ -62,6 +63,16 @@ func (c *call) looking(l *layers, spider tegenaria.SpiderInterface, last ...tege
 	}
 	run.Add(last...)
 	return run, nil
+}
+
+// waits writes the log's entries about waiting as messages of a command of that name, and no others: a page is no crawl.
+type waits string
+
+func (name waits) Format(e *logrus.Entry) ([]byte, error) {
+	if !strings.HasPrefix(e.Message, "requests wait for ") {
+		return nil, nil
+	}
+	return fmt.Appendf(nil, "%s: %s\n", string(name), e.Message), nil
 }
 
 // visit runs such an engine, which obeys signals.

@@ -111,6 +111,9 @@ func (l *layers) middlewares(logger *logrus.Logger) (tegenaria.EngineOption, err
 	switch {
 	case p.File != "" || len(p.List) > 0:
 		if err := proxy.NewPool(source, proxy.Options{}).Open(context.Background(), nil); err != nil {
+			if p.File == "" {
+				err = fmt.Errorf("%w; a file with the proxies is written as '@FILE'", err)
+			}
 			return nil, &usageError{fmt.Errorf("%s: %w", named.where, err)}
 		}
 		proxies = proxy.NewPool(source, proxy.Options{Choose: p.Choose, Direct: p.Direct, Reload: p.Reload, Robots: p.Robots,

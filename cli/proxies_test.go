@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -139,6 +140,37 @@ func TestLookThroughProxies(t *testing.T) {
 			os.Remove(strings.TrimSpace(stdout.String()))
 		}
 	}
+}
+
+// A command that looks at a page says that it waits for a proxy.
+func TestLookWaitsForProxy(t *testing.T) {
+	t.Parallel()
+	settings := noSettings(t)
+	write(t, settings, "proxies: ['http://127.0.0.1:1']\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &until{text: "tegenaria: requests wait for a proxy: none can be used", then: cancel}
+	if code := cli.New().Run(ctx, []string{"fetch", "http://127.0.0.1:1/", "--config", settings}, nil, io.Discard, stderr); code == 0 || ctx.Err() == nil {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}
+
+// until calls a func when a text is written.
+type until struct {
+	text string
+	then func()
+
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.Builder.Write(p)
+	if strings.Contains(u.Builder.String(), u.text) {
+		u.then()
+	}
+	return len(p), nil
 }
 
 func write(t *testing.T, path, text string) {

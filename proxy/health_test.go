@@ -299,6 +299,7 @@ func TestLists(t *testing.T) {
 		{"http://user:secret@b.test:80/path\n", "line 1: http://user@b.test:80: no proxy; write http://host:port"},
 		{"http://\n", "line 1: http://: no proxy; write http://host:port"},
 		{"http://user:secret@b.test:99999\n", "line 1: http://user@b.test:99999: no port 99999; ports are 1 to 65535"},
+		{"proxies.txt\n", "line 1: proxies.txt: no port; write host:port, or http://host for port 80"},
 		{"http://b.test:0\n", "line 1: http://b.test:0: no port 0; ports are 1 to 65535"},
 		{"# none\n", "the list is empty: name at least one proxy"},
 	} {

@@ -77,7 +77,8 @@ func (e *ListError) Unwrap() error { return e.Err }
 
 // parse returns the URL of a proxy.
 func parse(entry string) (*url.URL, error) {
-	if !strings.Contains(entry, "://") {
+	bare := !strings.Contains(entry, "://")
+	if bare {
 		entry = "http://" + entry
 	}
 	u, err := url.Parse(entry)
@@ -90,7 +91,9 @@ func parse(entry string) (*url.URL, error) {
 	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%s: no proxy; write http://host:port", nameOf(u))
 	}
-	if port := u.Port(); port != "" {
+	if port := u.Port(); port == "" && bare {
+		return nil, fmt.Errorf("%s: no port; write host:port, or http://host for port 80", u.Hostname())
+	} else if port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return nil, fmt.Errorf("%s: no port %s; ports are 1 to 65535", nameOf(u), port)
 		}
