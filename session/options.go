@@ -28,8 +28,8 @@ type Options struct {
 	LoginAttempts int
 
 	// Expired reports whether a response says that the session is not logged in any more: it has status 401, is a redirect to the page for
-	// logins, or is that page. Then the request runs again after a new login, and where a redirect has led to that page it is the request
-	// that was redirected, as it was; further redirects to that page are recognised. Nil: only [Session.Retire] ends a login.
+	// logins, or is that page. Then the request runs again after a new login. Where it is false for a redirect, the pool looks at the page
+	// that the redirect leads to, which costs a request. Nil: only [Session.Retire] ends a login.
 	Expired func(page *tegenaria.Response) bool
 
 	// Proxies gives each session its proxy; the engine registers it too. Nil: the sessions have none of their own.
@@ -45,13 +45,11 @@ type Options struct {
 
 const (
 	defaultPriority = 350
-	mostForms       = 100  // pages for logins that are remembered
-	mostTargets     = 1000 // of redirects
-	mostReasons     = 50   // that are counted apart
-	mostMoves       = 10   // of a session with a name, to other proxies, without a login that works
-	mostErrors      = 3    // in a row: then a session without a name is thrown away
-	mostBlocked     = 3    // in a row: then one with a name logs in again
-	brokenLogins    = 10   // in a row, of sessions without a name: then no more are tried
+	mostReasons     = 50 // that are counted apart
+	mostMoves       = 10 // of a session with a name, to other proxies, without a login that works
+	mostErrors      = 3  // in a row: then a session without a name is thrown away
+	mostBlocked     = 3  // in a row: then one with a name logs in again
+	brokenLogins    = 10 // in a row, of sessions without a name: then no more are tried
 	slowLogin       = 10 * time.Second
 	mostSlow        = 20          // sessions whose slow logins are logged
 	firstPause      = time.Second // before a login is tried again, doubled each time

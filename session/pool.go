@@ -38,24 +38,14 @@ type Pool struct {
 	waits    bool                            // the gate is closed until a request has ended
 	broken   int                             // logins in a row that have failed, of sessions without a name
 	stats    tegenaria.SessionStats
-	reasons  map[string]int64   // for which sessions were retired
-	forms    map[string]bool    // URLs of pages for logins, to which a site redirects what needs one
-	targets  map[string]*target // of redirects
-	changes  map[string]bool    // names of what has changed since it was stored; nil: nothing is stored
+	reasons  map[string]int64 // for which sessions were retired
+	changes  map[string]bool  // names of what has changed since it was stored; nil: nothing is stored
 }
 
 // use is a request that is sent in a session.
 type use struct {
 	*Session
-	logins int     // how often the session had logged in by then
-	target *target // that it asks for; nil: it has not been redirected
-}
-
-// target is what redirects of a session, or of those without a name, lead to.
-type target struct {
-	answer *tegenaria.Gate // closed while it is asked for
-	left   int             // how many redirects to it are put off before
-	isPage bool            // not the page for logins
+	logins int // how often the session had logged in by then
 }
 
 // NewPool makes a pool.
@@ -71,8 +61,7 @@ func NewPool(opts Options) *Pool {
 		opts.Priority = defaultPriority
 	}
 	p := &Pool{opts: opts, sessions: make(map[string]*Session), using: make(map[*tegenaria.Context]use),
-		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64),
-		forms: make(map[string]bool), targets: make(map[string]*target)}
+		logins: make(map[*tegenaria.Context]*Session), reasons: make(map[string]int64)}
 	if opts.Size > 0 {
 		p.gate = tegenaria.NewGateOf("a session", opts.Size*opts.Concurrency)
 	}
@@ -548,13 +537,7 @@ func (p *Pool) begin(ctx *tegenaria.Context, s *Session) error {
 	}
 	s.kept.Uses++
 	s.busy++
-	u := use{Session: s, logins: s.Logins}
-	if len(ctx.Request.Redirects) > 0 && p.findsForms() {
-		if u.target, _ = p.target(s, withoutQuery(ctx.Request.Url)); !u.target.isPage {
-			u.target.answer.Close()
-		}
-	}
-	p.using[ctx] = u
+	p.using[ctx] = use{s, s.Logins}
 	if s.gate == nil && s.busy >= p.opts.Concurrency {
 		p.unlist(s)
 	}
@@ -611,56 +594,10 @@ func (p *Pool) undress(r *tegenaria.Request) {
 	}
 }
 
-// ProcessResponse looks whether the session is still logged in. The request runs again if not; behind a redirect, that to the page for logins,
-// it is the one that was redirected, as it was. A Fetch that was redirected fails: its caller may repeat it.
-func (p *Pool) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
-	again := p.look(ctx)
-	if again == nil || len(ctx.Request.Redirects) == 0 {
-		return again
-	}
-	if ctx.IsInline() {
-		return tegenaria.GiveUp(&ExpiredError{Session: ctx.Request.Session(), URL: ctx.Request.Redirects[0]})
-	}
-	first := *ctx.Request
-	if p.opts.Proxies != nil {
-		first.Proxy = nil // that of the session, which it gets again
-	}
-	first.Url, first.Redirects = ctx.Request.Redirects[0], nil
-	first.Header = maps.Clone(first.Header)
-	restore(&first)
-	p.undress(&first)
-	tegenaria.RequestWithDoNotFilter(true)(&first)
-	tegenaria.RequestWithSameDepth()(&first)
-	req <- tegenaria.NewContext(&first)
-	return tegenaria.IgnoreRequest("not logged in")
-}
-
-// metaFirst is a key of Meta: what a redirect changes of a request, for when it leads to the page for logins.
-const metaFirst = "session/first"
-
-func keep(r *tegenaria.Request) {
-	r.Meta[metaFirst] = map[string]any{"method": r.Method, "body": r.Body, "header": maps.Clone(r.Header), "params": r.Params,
-		"cookies": r.Cookies, "priority": r.Priority}
-}
-
-// restore undoes what redirects have changed since keep.
-func restore(r *tegenaria.Request) {
-	was, known := r.Meta[metaFirst].(map[string]any)
-	if !known {
-		return
-	}
-	r.Method, _ = was["method"].(string)
-	r.Body, _ = was["body"].([]byte)
-	r.Header, _ = was["header"].(map[string]string)
-	r.Params, _ = was["params"].(map[string]string)
-	r.Cookies, _ = was["cookies"].(map[string]string)
-	r.Priority, _ = was["priority"].(int)
-	delete(r.Meta, metaFirst)
-}
-
-// look returns what has a request run again whose answer says that its session is not logged in any more, and ends the login.
-func (p *Pool) look(ctx *tegenaria.Context) error {
-	resp := ctx.Response()
+// ProcessResponse looks whether the session is still logged in. If not, the request runs again; behind a redirect a Fetch fails instead, which
+// its caller may repeat.
+func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	resp, r := ctx.Response(), ctx.Request
 	if state := resp.Cached().State; state == tegenaria.CacheHit || state == tegenaria.CacheStale {
 		return nil
 	}
@@ -670,25 +607,17 @@ func (p *Pool) look(ctx *tegenaria.Context) error {
 	if !known {
 		return nil
 	}
-	expired := p.opts.Login != nil && p.opts.Expired != nil && p.opts.Expired(resp)
-	to := redirectOf(resp)
+	target := targetOf(resp)
+	expired := p.opts.Login != nil && p.opts.Expired != nil && (p.opts.Expired(resp) || target != "" && p.leadsToLogin(ctx, u.Session, target))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
-	switch {
-	case !expired && !p.forms[to]:
+	if !expired {
 		s.errors, s.blocked = 0, 0
-		if u.target != nil && resp.Status < 400 {
-			u.target.isPage = true
+		if target == "" {
+			s.ended = 0
 		}
-		if to != "" {
-			return p.follow(ctx.Request, s, to)
-		}
-		s.ended = 0
-		delete(ctx.Request.Meta, metaFirst)
 		return nil
-	case expired && len(ctx.Request.Redirects) > 0 && len(p.forms) < mostForms:
-		p.hasForm(withoutQuery(ctx.Request.Url))
 	}
 	why := &ExpiredError{Session: s.name, URL: resp.URL}
 	if s.gate == nil {
@@ -703,78 +632,36 @@ func (p *Pool) look(ctx *tegenaria.Context) error {
 			p.refuse(s, &LoginError{Session: s.name, Attempts: s.ended, Err: why})
 		}
 	}
+	if ctx.IsInline() && len(r.Redirects) > 0 {
+		return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: r.Redirects[0]})
+	}
 	return tegenaria.NotNow(nil)
 }
 
-// follow lets a redirect be followed. While another one to the same URL is, which may be the page for logins, the request is put off: the
-// target would be a duplicate.
-func (p *Pool) follow(r *tegenaria.Request, s *Session, to string) error {
-	if !p.findsForms() {
-		return nil
+// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
+// many pages may lead to that page, which would be asked for once, and what came from the others would be lost.
+func (p *Pool) leadsToLogin(ctx *tegenaria.Context, s *Session, target string) bool {
+	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
+		return false // no other request comes from it
 	}
-	t, known := p.target(s, to)
-	switch {
-	case t.isPage:
-	case t.answer.IsClosed():
-		return tegenaria.NotNow(t.answer)
-	case known && t.left > 0: // it may wait in line, or be no new request
-		t.left--
-		return tegenaria.NotNow(nil)
-	}
-	if len(r.Redirects) == 0 {
-		keep(r)
-	}
-	return nil
+	look := &Login{session: s, ctx: ctx, within: ctx}
+	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth()))
+	return err == nil && p.opts.Expired(page)
 }
 
-// findsForms reports whether redirects to pages for logins are recognised.
-func (p *Pool) findsForms() bool { return p.opts.Login != nil && p.opts.Expired != nil }
-
-// target returns the target of a URL without its query.
-func (p *Pool) target(s *Session, url string) (t *target, known bool) {
-	name, most := s.name, p.opts.Concurrency
-	if s.gate == nil {
-		name, most = "", most*p.opts.Size
-	}
-	key := name + " " + url
-	if t, known = p.targets[key]; !known {
-		if len(p.targets) >= mostTargets {
-			clear(p.targets)
-		}
-		t = &target{answer: tegenaria.NewGate("the answer of " + urlx.Redact(url)), left: 2 * most}
-		p.targets[key] = t
-	}
-	return t, known
-}
-
-// hasForm notes the URL of a page for logins.
-func (p *Pool) hasForm(url string) {
-	p.forms[url] = true
-	if p.changes != nil {
-		p.changes[formKey+url] = true
-	}
-}
-
-// redirectOf returns the URL that a response redirects to, without its query; "" if it does not.
-func redirectOf(resp *tegenaria.Response) string {
+// targetOf returns the URL that a response redirects to; "" if it does not.
+func targetOf(resp *tegenaria.Response) string {
 	if resp.Status < 300 || resp.Status >= 400 || resp.Request() == nil {
 		return ""
 	}
 	for name, values := range resp.Header {
 		if strings.EqualFold(name, "Location") && len(values) > 0 {
 			if target, err := urlx.Resolve(resp.Request().Url, values[0]); err == nil {
-				return withoutQuery(target)
+				return target
 			}
 		}
 	}
 	return ""
-}
-
-func withoutQuery(url string) string {
-	if i := strings.IndexAny(url, "?#"); i >= 0 {
-		return url[:i]
-	}
-	return url
 }
 
 // ProcessError notes failures of a session.
@@ -839,9 +726,6 @@ func (p *Pool) Released(ctx *tegenaria.Context) {
 	defer p.mu.Unlock()
 	if u, known := p.using[ctx]; known {
 		delete(p.using, ctx)
-		if u.target != nil {
-			u.target.answer.Open()
-		}
 		p.release(u.Session)
 		return
 	}

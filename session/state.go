@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -12,9 +11,6 @@ import (
 // Where a job is durable, the engine keeps the sessions with it: it calls the methods of this file; no program needs to.
 
 var _ tegenaria.StateKeeper = (*Pool)(nil)
-
-// formKey begins what is stored of a page for logins; no session has such a name.
-const formKey = "#form "
 
 // StateKey names the state of the sessions in a durable job.
 func (p *Pool) StateKey() string { return "session.pool" }
@@ -26,10 +22,6 @@ func (p *Pool) RestoreState(state map[string][]byte) error {
 	p.changes = make(map[string]bool)
 	for name, stored := range state {
 		if len(stored) == 0 || p.sessions[name] != nil {
-			continue
-		}
-		if form, ok := strings.CutPrefix(name, formKey); ok {
-			p.forms[form] = true
 			continue
 		}
 		s := p.newSession(name)
@@ -66,9 +58,6 @@ func (p *Pool) ChangedState(uint64) (state map[string][]byte, version uint64, er
 	state = make(map[string][]byte, len(p.changes))
 	for name := range p.changes {
 		state[name] = nil
-		if form, ok := strings.CutPrefix(name, formKey); ok && p.forms[form] {
-			state[name] = []byte("form")
-		}
 		if s := p.sessions[name]; s != nil {
 			if state[name], err = json.Marshal(s.kept); err != nil {
 				return nil, 0, fmt.Errorf("session: %s cannot be stored: %w", name, err)
