@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -60,6 +61,7 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
 func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, error) {
 	from := emission{parent: jobOf(caller), inline: true}
+	given := asGiven(r)
 	for attempt := 0; ; {
 		j, err := p.inlineJob(caller, call, from, r, attempt)
 		if err != nil {
@@ -73,6 +75,7 @@ func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Reque
 			if err := frontier.Sleep(caller, again.After); err != nil {
 				return resp, j.failure(StageDownload, err)
 			}
+			r = given()
 		case *notNowError:
 			goesOn := p.watch.PauseCallers(&j.call)
 			err := again.wait(caller)
@@ -80,11 +83,29 @@ func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Reque
 			if err != nil {
 				return resp, j.failure(StageDownload, err)
 			}
+			r = given()
 		case *redirectError:
 			from, r = emission{parent: j, redirect: true, inline: true}, again.target
+			given = asGiven(r)
 		default:
 			return resp, err
 		}
+	}
+}
+
+// asGiven returns a func that makes a request anew as it is now: without what middlewares put into it, such as the cookies of an identity
+// that it has no more.
+func asGiven(r *Request) func() *Request {
+	if r == nil {
+		return nil
+	}
+	was := *r
+	header, meta := maps.Clone(r.Header), maps.Clone(r.Meta)
+	return func() *Request {
+		again := was
+		again.Body, again.BodyReader = r.Body, r.BodyReader // which may have been read
+		again.Header, again.Meta = maps.Clone(header), maps.Clone(meta)
+		return &again
 	}
 }
 

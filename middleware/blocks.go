@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ type Blocks struct {
 	lost  lostHosts
 
 	mu    sync.Mutex // guards the field below
-	hosts map[string]*blockedHost
+	hosts map[string]*blockedHost // by host and port
 }
 
 // blockedHost counts the blocked answers of a host since its last page.
@@ -61,6 +62,7 @@ var (
 	_ tegenaria.MiddlewaresInterface = (*Blocks)(nil)
 	_ tegenaria.InternalMiddleware   = (*Blocks)(nil)
 	_ tegenaria.MiddlewareGroup      = (*Blocks)(nil)
+	_ tegenaria.Opener               = (*Blocks)(nil)
 )
 
 // NewBlocks makes a Blocks.
@@ -71,6 +73,14 @@ func NewBlocks(rules BlockRules) *Blocks {
 		m.text = append(m.text, strings.ToLower(text))
 	}
 	return m
+}
+
+// Open forgets all hosts: each run counts anew.
+func (m *Blocks) Open(context.Context, tegenaria.SpiderInterface) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.hosts)
+	return nil
 }
 
 // SeesInternal is true unless the rules do not hold for robots.txt.
@@ -93,7 +103,8 @@ func (l *lostHosts) ProcessRequest(ctx *tegenaria.Context) error {
 	m := l.blocks
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.hosts[urlx.Hostname(ctx.Request.Url)]; h != nil && h.last.HostLost {
+	host, _, _ := splitURL(ctx.Request.Url)
+	if h := m.hosts[host]; h != nil && h.last.HostLost {
 		return tegenaria.GiveUp(h.last)
 	}
 	return nil
@@ -103,11 +114,13 @@ func (l *lostHosts) ProcessRequest(ctx *tegenaria.Context) error {
 func (m *Blocks) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
 	rule, evidence := m.rule(ctx.Request, resp)
-	host := urlx.Hostname(ctx.Request.Url)
+	host, _, _ := splitURL(ctx.Request.Url)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if rule == "" {
-		delete(m.hosts, host)
+		if !isRepeated(ctx.Request) { // a login that works says nothing of the pages
+			delete(m.hosts, host)
+		}
 		return nil
 	}
 	blocked := &tegenaria.BlockedError{URL: resp.URL, Rule: rule, Evidence: evidence}

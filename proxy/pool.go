@@ -374,7 +374,7 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	if rested {
 		p.changed(e, "")
 	}
-	if by := (pair{host, e}); len(p.tries) > 0 || p.pairs[by] != nil {
+	if by := (pair{host, e}); (len(p.tries) > 0 || p.pairs[by] != nil) && !isLogin(ctx.Request) {
 		if len(p.answered) >= mostTries {
 			clear(p.answered)
 		}
@@ -406,6 +406,12 @@ func (p *Pool) Released(ctx *tegenaria.Context) {
 	}
 	p.mu.Unlock()
 	open()
+}
+
+// isLogin reports whether a request is one of a login, whose answer says nothing of how the proxy does with pages.
+func isLogin(r *tegenaria.Request) bool {
+	own, ok := r.SessionOwn().(interface{ IsRepeated() bool })
+	return ok && own.IsRepeated()
 }
 
 // isStored reports whether a cache has answered, and nothing went through the proxy.
