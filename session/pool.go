@@ -645,9 +645,18 @@ func (p *Pool) leadsToLogin(ctx *tegenaria.Context, s *Session, target string) b
 		return false // no other request comes from it
 	}
 	look := &Login{session: s, ctx: ctx, within: ctx}
-	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth()))
+	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(),
+		tegenaria.RequestWithAllowedStatusCode(refusals)))
 	return err == nil && p.opts.Expired(page)
 }
+
+// refusals are the statuses of answers that have no page.
+var refusals = func() (codes []uint64) {
+	for code := uint64(400); code < 600; code++ {
+		codes = append(codes, code)
+	}
+	return codes
+}()
 
 // targetOf returns the URL that a response redirects to; "" if it does not.
 func targetOf(resp *tegenaria.Response) string {
