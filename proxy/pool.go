@@ -374,7 +374,14 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	if rested {
 		p.changed(e, "")
 	}
-	if by := (pair{host, e}); (len(p.tries) > 0 || p.pairs[by] != nil) && !isLogin(ctx.Request) {
+	by := pair{host, e}
+	h := p.pairs[by]
+	switch {
+	case isLogin(ctx.Request):
+		if h != nil {
+			h.trying = time.Time{} // a page is to try
+		}
+	case len(p.tries) > 0 || h != nil:
 		if len(p.answered) >= mostTries {
 			clear(p.answered)
 		}
