@@ -289,7 +289,12 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 		p.open(s)
 		return err
 	}
-	if l.cutOff != "" && s.gate != nil && s.moves < mostMoves {
+	switch {
+	case l.cutOff == "":
+	case s.gate == nil: // another one is made
+		_, wait := p.opts.Proxies.Pick(l.cutOff)
+		return tegenaria.NotNow(wait)
+	case s.moves < mostMoves:
 		return p.move(s, l.cutOff)
 	}
 	return p.loginFailed(s, err)
