@@ -46,6 +46,7 @@ type Pool struct {
 type use struct {
 	*Session
 	logins int // how often the session had logged in by then
+	jar    string
 }
 
 // NewPool makes a pool.
@@ -243,7 +244,8 @@ func (p *Pool) address(s *Session, host string) error {
 // end ends the login of a session.
 func (p *Pool) end(s *Session) {
 	s.In = false
-	p.cookies.Clear(s.Jar())
+	p.cookies.Clear(s.jar())
+	s.Ended++
 	p.changed(s)
 }
 
@@ -325,7 +327,7 @@ func (p *Pool) open(s *Session) {
 func (p *Pool) loginFailed(s *Session, err error) error {
 	p.stats.Failed++
 	s.failed++
-	p.cookies.Clear(s.Jar())
+	p.cookies.Clear(s.jar())
 	failure := &LoginError{Session: s.name, Attempts: s.failed, Err: err}
 	switch {
 	case s.gate == nil:
@@ -515,7 +517,7 @@ func (p *Pool) discard(s *Session) {
 	delete(p.sessions, s.name)
 	p.changed(s)
 	if s.busy == 0 {
-		p.cookies.Clear(s.Jar())
+		p.cookies.Clear(s.jar())
 	}
 	p.reopen()
 }
@@ -542,7 +544,7 @@ func (p *Pool) begin(ctx *tegenaria.Context, s *Session) error {
 	}
 	s.kept.Uses++
 	s.busy++
-	p.using[ctx] = use{s, s.Logins}
+	p.using[ctx] = use{s, s.Logins, s.jar()}
 	if s.gate == nil && s.busy >= p.opts.Concurrency {
 		p.unlist(s)
 	}
@@ -555,7 +557,7 @@ func (p *Pool) dress(r *tegenaria.Request, s *Session, own any) error {
 	if r.Meta == nil {
 		r.Meta = make(map[string]any)
 	}
-	r.Meta[cookiejar.MetaJar] = s.Jar()
+	r.Meta[cookiejar.MetaJar] = s.jar()
 	if s.Proxy != "" {
 		url, _ := p.opts.Proxies.URL(s.Proxy, hostOf(r))
 		if url == "" {
@@ -740,6 +742,9 @@ func (p *Pool) Released(ctx *tegenaria.Context) {
 	defer p.mu.Unlock()
 	if u, known := p.using[ctx]; known {
 		delete(p.using, ctx)
+		if u.jar != u.Session.jar() {
+			p.cookies.Clear(u.jar)
+		}
 		p.release(u.Session)
 		return
 	}
@@ -759,7 +764,7 @@ func (p *Pool) release(s *Session) {
 		}
 	case s.gone:
 		if s.busy == 0 {
-			p.cookies.Clear(s.Jar())
+			p.cookies.Clear(s.jar())
 		}
 	case p.opts.MaxUses > 0 && s.kept.Uses >= p.opts.MaxUses:
 		p.drop(s, "used up")

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -35,6 +36,7 @@ type kept struct {
 	Proxy  string            `json:"proxy,omitempty"` // its ID
 	In     bool              `json:"in,omitempty"`    // it is logged in
 	Logins int               `json:"logins,omitempty"`
+	Ended  int               `json:"ended,omitempty"` // logins
 	Uses   int               `json:"uses,omitempty"`
 	Born   time.Time         `json:"born,omitzero"` // its first use
 	Header int               `json:"header,omitempty"`
@@ -48,7 +50,22 @@ func (s *Session) Name() string { return s.name }
 func (s *Session) HasName() bool { return s.name != "" && s.name[0] != '#' }
 
 // Jar returns the name of the session's cookie jar, for the methods of middleware.Cookies.
-func (s *Session) Jar() string { return "session/" + s.name }
+func (s *Session) Jar() string {
+	if s.pool == nil {
+		return s.jar()
+	}
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.jar()
+}
+
+// jar is Jar for the pool. Each login has a jar of its own: the answer to a request that was sent before must not change its cookies.
+func (s *Session) jar() string {
+	if s.Ended == 0 {
+		return "session/" + s.name
+	}
+	return fmt.Sprintf("session/#%d/%s", s.Ended, s.name) // no name begins so
+}
 
 // Uses returns how many requests were sent in the session. After a crash it may be less.
 func (s *Session) Uses() int {
