@@ -621,7 +621,7 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	s := u.Session
 	if !expired {
 		s.errors, s.blocked = 0, 0
-		if target == "" {
+		if target == "" || !ctx.IsInline() { // a Fetch may yet be led to the page for logins
 			s.ended = 0
 		}
 		return nil
