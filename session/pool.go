@@ -614,8 +614,15 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	if !known {
 		return nil
 	}
-	target := targetOf(resp)
-	expired := p.opts.Login != nil && p.opts.Expired != nil && (p.opts.Expired(resp) || target != "" && p.leadsToLogin(ctx, u.Session, target))
+	target, expired := targetOf(resp), false
+	if p.opts.Login != nil && p.opts.Expired != nil {
+		if expired = p.opts.Expired(resp); !expired && target != "" {
+			var again error
+			if expired, again = p.leadsToLogin(ctx, u.Session, target); again != nil {
+				return again
+			}
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
@@ -646,15 +653,29 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 }
 
 // leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
-// many pages may lead to that page, which would be asked for once, and what came from the others would be lost.
-func (p *Pool) leadsToLogin(ctx *tegenaria.Context, s *Session, target string) bool {
+// many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error has the request run
+// again: it could not be seen where the redirect leads.
+func (p *Pool) leadsToLogin(ctx *tegenaria.Context, s *Session, target string) (leads bool, again error) {
 	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
-		return false // no other request comes from it
+		return false, nil // no other request comes from it
 	}
 	look := &Login{session: s, ctx: ctx, within: ctx}
 	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(),
 		tegenaria.RequestWithAllowedStatusCode(refusals)))
-	return err == nil && p.opts.Expired(page)
+	if err == nil {
+		return p.opts.Expired(page), nil
+	}
+	p.mu.Lock()
+	cutOff := look.cutOff != ""
+	p.mu.Unlock()
+	var proxy *tegenaria.ProxyError
+	switch {
+	case cutOff || ctx.Err() != nil || errors.Is(err, tegenaria.ErrOutputClosed):
+		return false, tegenaria.NotNow(nil)
+	case isNetwork(err) || errors.As(err, &proxy):
+		return false, tegenaria.Retry(0, err)
+	}
+	return false, nil // robots.txt forbids it, or a filter
 }
 
 // refusals are the statuses of answers that have no page.
