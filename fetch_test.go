@@ -326,6 +326,35 @@ func TestFetchRetries(t *testing.T) {
 	})
 }
 
+// A Fetch that is put off or tried again is asked for as it was given, without what middlewares have put into it.
+func TestFetchAgainAsGiven(t *testing.T) {
+	var seen []string
+	body := tegenaria.RequestWithBody([]byte("x=1"))
+	k := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
+		if r := ctx.Request; strings.HasSuffix(r.Url, "/form") {
+			seen = append(seen, fmt.Sprint(r.Header, r.Meta, r.Proxy == nil, string(r.Body)))
+			r.Header["Cookie"], r.Meta = "sid=1", map[string]any{"jar": "one"}
+			switch len(seen) {
+			case 1:
+				return tegenaria.NotNow(nil)
+			case 2:
+				return tegenaria.Retry(0, nil)
+			}
+		}
+		return nil
+	}}
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/form", enginetest.Text("y"))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		_, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/form", tegenaria.POST, nil, body))
+		return err
+	}
+	enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(k)))
+	if len(seen) != 3 || seen[1] != seen[0] || seen[2] != seen[0] {
+		t.Errorf("%q", seen)
+	}
+}
+
 // Outside of a run, and after its request has settled, Fetch is an error and not a hang.
 func TestFetchAtTheWrongTime(t *testing.T) {
 	ctx := tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", nil))

@@ -28,10 +28,10 @@ type BlockRules struct {
 }
 
 // Blocks ends the attempt of a request whose answer a site has blocked, with a [*tegenaria.BlockedError]: such an answer is neither
-// parsed nor cached. The request is tried again, at once with another identity if a middleware has given it one, such as package proxy, or
+// parsed nor cached. The request is tried again, at once if it went through a proxy, since a pool of package proxy chooses another one, or
 // else after a pause that grows from a second to a minute. In its last attempt it ends as gave-up, with the reason "blocked: " and the rule.
 //
-// After 50 blocked answers of a host without one page between them, all further requests to it end so without being sent, until the
+// After 50 blocked answers of a host and port without one page between them, all further requests to it end so without being sent, until the
 // end of the run: also those that wait for a proxy or a session. A middleware of its own with a low priority sees to that, see Group.
 //
 // Blocks recognises blocks so that the crawl changes its pace and its identity. It solves no challenges.
@@ -41,7 +41,7 @@ type Blocks struct {
 	text  []string // in lower case
 	lost  lostHosts
 
-	mu    sync.Mutex // guards the field below
+	mu    sync.Mutex              // guards the field below
 	hosts map[string]*blockedHost // by host and port
 }
 

@@ -54,6 +54,32 @@ func TestBlockRules(t *testing.T) {
 	}
 }
 
+// Blocks are counted for each host and port, anew in each run, and an answer to a login is no page between them.
+func TestBlockedHostIsCounted(t *testing.T) {
+	m := middleware.NewBlocks(middleware.BlockRules{Status: []int{403}})
+	lost := m.Group(nil)[0]
+	ask := func(url string, status int, login bool) bool {
+		ctx := tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil))
+		ctx.Request.SetSession("ann", repeated(login))
+		if lost.ProcessRequest(ctx) != nil {
+			return false
+		}
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, status, nil, []byte("x"))}
+		m.ProcessResponse(ctx, nil)
+		return true
+	}
+	for range 60 {
+		ask("http://a.test:81/login", 200, true)
+		ask("http://a.test:81/", 403, false)
+	}
+	if ask("http://a.test:81/", 200, false) || !ask("http://a.test:82/", 200, false) {
+		t.Error("the port that blocks all, and another one")
+	}
+	if err := m.Open(t.Context(), nil); err != nil || !ask("http://a.test:81/", 200, false) {
+		t.Errorf("in the next run: %v", err)
+	}
+}
+
 // The func of the rules is not asked about robots.txt: it is about pages.
 func TestBlockFuncAndRobots(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.Text("User-agent: *\nDisallow: /private")).

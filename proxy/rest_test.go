@@ -223,6 +223,38 @@ func TestBans(t *testing.T) {
 	})
 }
 
+// login is what the request of a login has of its session.
+type login struct{}
+
+func (login) IsRepeated() bool { return true }
+
+// A login that a site lets through a proxy which it blocks for pages does not end the rest of that, and leaves the try to a page.
+func TestLoginInRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsked(t, proxy.Options{}, p1)
+		block := &tegenaria.BlockedError{Rule: "status 403"}
+		a.want(p1, "before the block")
+		a.fails("http://a.test/", p1, block)
+		enginetest.Sleep(13 * time.Second)
+		ctx := enginetest.Send("http://a.test/login")
+		ctx.Request.SetSession("ann", login{})
+		if err := a.ProcessRequest(ctx); err != nil {
+			t.Fatal(err)
+		}
+		a.want("", "while the login tries it")
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, []byte("in"))}
+		if err := a.ProcessResponse(ctx, nil); err != nil {
+			t.Error(err)
+		}
+		a.Released(ctx)
+		a.want(p1, "after the login")
+		a.want("", "while a page tries it")
+		a.fails("http://a.test/", p1, block)
+		enginetest.Sleep(14 * time.Second)
+		a.want("", "in the second rest, which is longer")
+	})
+}
+
 // The target of a redirect goes through the proxy of its request, and the password of that is not in what a job stores.
 func TestRedirectTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -626,6 +626,9 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
+	if !expired && target != "" && u.logins != s.Logins && !ctx.IsInline() { // it was sent with an earlier login, which this is an answer to
+		return tegenaria.NotNow(nil)
+	}
 	if !expired {
 		s.errors, s.blocked = 0, 0
 		if target == "" || !ctx.IsInline() { // a Fetch may yet be led to the page for logins

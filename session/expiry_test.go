@@ -1,0 +1,154 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/session"
+)
+
+// fickle is a site whose logins last for some answers, and which gives a cookie to whoever is not logged in.
+type fickle struct {
+	lasts int
+	form  string // where those are redirected to who are not logged in; "": they get status 401
+
+	mu     sync.Mutex
+	left   map[string]int // answers, by cookie
+	given  int
+	logins int
+	served map[string]int
+	takes  func(n int) time.Duration // the answer number n
+	asked  int
+}
+
+const pleaseLogIn = "please log in"
+
+func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	r := ctx.Request
+	s.mu.Lock()
+	s.asked++
+	takes := s.takes(s.asked)
+	s.mu.Unlock()
+	path := strings.TrimPrefix(r.Url, "http://site.test")
+	sid := r.Header["Cookie"]
+	s.mu.Lock()
+	in := s.left[sid] > 0
+	if path == "/enter" {
+		s.logins++
+		sid = fmt.Sprint("sid=in", s.logins)
+		s.left[sid] = s.lasts
+	} else if in {
+		s.left[sid]--
+	} else {
+		s.given++
+		sid = fmt.Sprint("sid=out", s.given)
+	}
+	s.mu.Unlock()
+	enginetest.Sleep(takes)
+	header := map[string][]string{"Content-Type": {"text/html"}}
+	if sid != r.Header["Cookie"] {
+		header["Set-Cookie"] = []string{sid + "; Path=/"}
+	}
+	redirect := func(to string) (*tegenaria.Response, error) {
+		header["Location"] = []string{to}
+		return tegenaria.NewResponse(r, 302, header, nil), nil
+	}
+	rest, old := strings.CutPrefix(path, "/old/")
+	switch {
+	case path == "/enter":
+		return tegenaria.NewResponse(r, 200, header, []byte("in")), nil
+	case !in && (path == s.form || strings.HasPrefix(path, s.form+"&") && s.form != ""):
+		return tegenaria.NewResponse(r, 200, header, []byte(pleaseLogIn)), nil
+	case !in && s.form != "":
+		return redirect(s.form)
+	case !in:
+		return tegenaria.NewResponse(r, 401, header, []byte("log in")), nil
+	case old:
+		return redirect("/show?id=" + rest)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[path]++
+	return tegenaria.NewResponse(r, 200, header, []byte("page")), nil
+}
+
+// Every page is parsed once, however a site says that a login is over: also where the page for logins is one that was a page before, or the
+// target of a redirect is where it ends. A late answer to a request of an earlier login does not end the new one.
+func TestExpiry(t *testing.T) {
+	for name, tt := range map[string]struct {
+		form string
+		late bool // answers take between 0.1 and 2 s
+	}{
+		"status 401":           {"", false},
+		"late answers":         {"", true},
+		"front page":           {"/", false},
+		"query":                {"/show?do=login", false},
+		"front page, and late": {"/", true},
+	} {
+		for _, account := range []string{"ann", ""} {
+			for _, concurrency := range []int{1, 4} {
+				t.Run(fmt.Sprintf("%s/%q/%d", name, account, concurrency), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						const pages, lasts = 100, 23
+						s := &fickle{lasts: lasts, form: tt.form, left: make(map[string]int), served: make(map[string]int), takes: func(n int) time.Duration {
+							if tt.late {
+								return time.Duration(100+n*7919%1900) * time.Millisecond
+							}
+							return 100 * time.Millisecond
+						}}
+						spider := enginetest.NewSpider()
+						spider.Start = func(req chan<- *tegenaria.Context) {
+							send := func(path string) {
+								req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, session.As(account)))
+							}
+							send("/")
+							for i := range pages {
+								send(fmt.Sprint("/page/", i))
+								send(fmt.Sprint("/old/", i))
+							}
+						}
+						var mu sync.Mutex
+						parsed := make(map[string]int)
+						spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+							mu.Lock()
+							defer mu.Unlock()
+							if parsed[ctx.Request.Url]++; ctx.Response().String() != "page" {
+								t.Errorf("%s: %q is parsed", ctx.Request.Url, ctx.Response().String())
+							}
+							return nil
+						})
+						opts := session.Options{Concurrency: concurrency,
+							Expired: func(page *tegenaria.Response) bool { return page.Status == 401 || page.String() == pleaseLogIn },
+							Login: func(l *session.Login) error {
+								_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+								return err
+							}}
+						if account == "" {
+							opts.Size = 2
+						}
+						stats := enginetest.MustRun(t, newSite(t).engineOf(spider, session.NewPool(opts), tegenaria.EngineWithDownloader(answers{s.answer}),
+							tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 20})))
+						if len(parsed) != 2*pages+1 {
+							t.Errorf("%d pages were parsed: %v, %v, %+v", len(parsed), stats.Outcomes, stats.Reasons, stats.Sessions)
+						}
+						for url, n := range parsed {
+							if n != 1 {
+								t.Errorf("%s was parsed %d times", url, n)
+							}
+						}
+						answers := 2 + 4*pages // those of pages, redirects, and the looks at where these lead
+						if most := s.asked/lasts + 15; s.logins > most || s.asked > 2*answers*(1+concurrency/4) {
+							t.Errorf("%d logins for %d requests, want %d at most", s.logins, s.asked, most)
+						}
+					})
+				})
+			}
+		}
+	}
+}
