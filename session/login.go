@@ -19,6 +19,7 @@ type Login struct {
 	ctx     *tegenaria.Context // of the request that needs the login
 	within  context.Context
 	asked   atomic.Bool // it has fetched something
+	jar     string      // that it asks with; "": that of the session
 
 	// a host that the session's proxy cannot be used for at present; "": it can. The pool's mutex guards it.
 	cutOff string

@@ -558,6 +558,9 @@ func (p *Pool) dress(r *tegenaria.Request, s *Session, own any) error {
 		r.Meta = make(map[string]any)
 	}
 	r.Meta[cookiejar.MetaJar] = s.jar()
+	if l, in := own.(*Login); in && l.jar != "" {
+		r.Meta[cookiejar.MetaJar] = l.jar
+	}
 	if s.Proxy != "" {
 		url, _ := p.opts.Proxies.URL(s.Proxy, hostOf(r))
 		if url == "" {
@@ -610,15 +613,19 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	}
 	p.mu.Lock()
 	u, known := p.using[ctx]
+	isLate := known && u.jar != u.Session.jar()
 	p.mu.Unlock()
 	if !known {
 		return nil
 	}
 	target, expired := targetOf(resp), false
+	if target != "" && isLate && !ctx.IsInline() { // it may be an answer to a login that is over
+		return tegenaria.NotNow(nil)
+	}
 	if p.opts.Login != nil && p.opts.Expired != nil {
 		if expired = p.opts.Expired(resp); !expired && target != "" {
 			var again error
-			if expired, again = p.leadsToLogin(ctx, u.Session, target); again != nil {
+			if expired, again = p.leadsToLogin(ctx, u, target); again != nil {
 				return again
 			}
 		}
@@ -626,9 +633,6 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
-	if !expired && target != "" && u.logins != s.Logins && !ctx.IsInline() { // it was sent with an earlier login, which this is an answer to
-		return tegenaria.NotNow(nil)
-	}
 	if !expired {
 		s.errors, s.blocked = 0, 0
 		if target == "" || !ctx.IsInline() { // a Fetch may yet be led to the page for logins
@@ -658,11 +662,11 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 // leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
 // many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error has the request run
 // again: it could not be seen where the redirect leads.
-func (p *Pool) leadsToLogin(ctx *tegenaria.Context, s *Session, target string) (leads bool, again error) {
+func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads bool, again error) {
 	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
 		return false, nil // no other request comes from it
 	}
-	look := &Login{session: s, ctx: ctx, within: ctx}
+	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
 	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(),
 		tegenaria.RequestWithAllowedStatusCode(refusals)))
 	if err == nil {
