@@ -133,7 +133,8 @@ func NewPool(source Source, opts Options) *Pool {
 		opts.Priority = defaultPriority
 	}
 	return &Pool{source: source, opts: opts, known: make(map[string]*entry),
-		pairs: make(map[pair]*health), answered: make(map[*tegenaria.Context]answered), tries: make(map[uint64]uint8), waits: make(map[string]*tegenaria.Gate), seed: maphash.MakeSeed()}
+		pairs: make(map[pair]*health), answered: make(map[*tegenaria.Context]answered), tries: make(map[uint64]uint8),
+		waits: make(map[string]*tegenaria.Gate), seed: maphash.MakeSeed()}
 }
 
 // GetName returns "proxies".

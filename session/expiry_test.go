@@ -78,6 +78,36 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	return tegenaria.NewResponse(r, 200, header, []byte("page")), nil
 }
 
+// The look at where a redirect leads has the header fields of the request: the site may know it by them.
+func TestLookHasHeaders(t *testing.T) {
+	answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		r := ctx.Request
+		switch {
+		case strings.HasSuffix(r.Url, "/enter"):
+			return tegenaria.NewResponse(r, 200, map[string][]string{"Set-Cookie": {"sid=1; Path=/"}}, nil), nil
+		case r.Header["X-Key"] != "mine" || !strings.Contains(r.Header["Cookie"], "sid=1"):
+			return tegenaria.NewResponse(r, 401, nil, nil), nil
+		case strings.HasSuffix(r.Url, "/old"):
+			return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {"/new"}}, nil), nil
+		}
+		return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+	}
+	pool := session.NewPool(session.Options{
+		Expired: func(page *tegenaria.Response) bool { return page.Status == 401 },
+		Login: func(l *session.Login) error {
+			_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+			return err
+		}})
+	s := newSite(t)
+	stats := enginetest.MustRun(t, s.engine(pool, func(send func(*tegenaria.Request)) {
+		send(tegenaria.NewRequest("http://site.test/old", tegenaria.GET, nil, session.As("ann"),
+			tegenaria.RequestWithRequestHeader(map[string]string{"X-Key": "mine"})))
+	}, tegenaria.EngineWithDownloader(answers{answer})))
+	if stats.Outcomes[tegenaria.GaveUp] != 0 || stats.Sessions.Expired != 0 || stats.Sessions.Logins != 1 {
+		t.Errorf("%v, %v, %+v", stats.Outcomes, stats.Reasons, stats.Sessions)
+	}
+}
+
 // Every page is parsed once, however a site says that a login is over: also where the page for logins is one that was a page before, or the
 // target of a redirect is where it ends. A late answer to a request of an earlier login does not end the new one.
 func TestExpiry(t *testing.T) {

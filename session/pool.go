@@ -667,8 +667,15 @@ func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads
 		return false, nil // no other request comes from it
 	}
 	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
-	page, err := look.Fetch(tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(),
-		tegenaria.RequestWithAllowedStatusCode(refusals)))
+	r := tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))
+	if urlx.Origin(target) == urlx.Origin(ctx.Request.Url) { // its own header fields may be what the site knows it by
+		for name, value := range ctx.Request.Header {
+			if !strings.EqualFold(name, "Cookie") && !strings.HasPrefix(strings.ToLower(name), "content-") {
+				r.Header[name] = value
+			}
+		}
+	}
+	page, err := look.Fetch(r)
 	if err == nil {
 		return p.opts.Expired(page), nil
 	}

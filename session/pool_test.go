@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,7 +158,9 @@ type answers struct {
 	answer func(ctx *tegenaria.Context) (*tegenaria.Response, error)
 }
 
-func (a answers) CheckStatus(code uint64, allowed []uint64) bool { return code < 400 }
+func (a answers) CheckStatus(code uint64, allowed []uint64) bool {
+	return code < 400 || slices.Contains(allowed, code)
+}
 
 func (a answers) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	ctx.DownloadResult = &tegenaria.RequestResult{}

@@ -116,8 +116,8 @@ func (s *Session) Set(key, value string) {
 }
 
 // Retire ends the session's login, and removes its cookies: a session with a name logs in anew before its next request, one without a name
-// is thrown away. The requests of it that are being sent go on. So Retire on every page makes a login for every page. The reason, a few words that are alike each time, is counted in
-// SessionStats.Reasons, and stands at the log's end.
+// is thrown away. The requests of it that are being sent go on. So Retire on every page makes a login for every page. The reason, a few
+// words that are alike each time, is counted in SessionStats.Reasons, and stands at the log's end.
 func (s *Session) Retire(reason string) {
 	if s.pool != nil {
 		s.pool.retire(s, reason)
