@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,7 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		return tegenaria.NewResponse(r, 302, header, nil), nil
 	}
 	rest, old := strings.CutPrefix(path, "/old/")
+	in = in && !strings.HasPrefix(path, "/closed/")
 	switch {
 	case path == "/enter":
 		return tegenaria.NewResponse(r, 200, header, []byte("in")), nil
@@ -108,6 +110,106 @@ func TestLookHasHeaders(t *testing.T) {
 	}
 }
 
+// Pages that an account may not see, for which the site asks it to log in again and again, end by themselves, after few logins; all others are
+// parsed once. A session that is refused everything is given up, though.
+func TestClosedPages(t *testing.T) {
+	closed := func(i int) string { return fmt.Sprint("/closed/", i) }
+	page := func(i int) string { return fmt.Sprint("/page/", i) }
+	const pages, lasts = 200, 40
+	for name, paths := range map[string][]string{
+		"one in ten": every(func(i int) string {
+			if i%10 == 5 {
+				return closed(i)
+			}
+			return page(i)
+		}, pages),
+		"the first":    append([]string{closed(0)}, every(page, pages)...),
+		"many in line": slices.Concat(every(page, pages/2), every(closed, 30), every(page, pages)[pages/2:]),
+		"the last":     append(every(page, pages), every(closed, 30)...),
+	} {
+		for _, form := range []string{"", "/closed/form"} {
+			for _, concurrency := range []int{1, 4} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, form, concurrency), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := newFickle(lasts, form)
+						stats, parsed := s.crawl(t, "ann", concurrency, paths)
+						forbidden := 0
+						for _, path := range paths {
+							if strings.HasPrefix(path, "/closed/") {
+								forbidden++
+							} else if parsed[path] != 1 {
+								t.Errorf("%s was parsed %d times", path, parsed[path])
+							}
+						}
+						if stats.Reasons["gave-up: not for this account"] != int64(forbidden) || len(parsed) != len(paths)-forbidden {
+							t.Errorf("%v, %v, %+v", stats.Outcomes, stats.Reasons, stats.Sessions)
+						}
+						if most := s.asked/lasts + 2*forbidden + 5; s.logins > most {
+							t.Errorf("%d logins for %d requests, want %d at most", s.logins, s.asked, most)
+						}
+					})
+				})
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newFickle(lasts, "")
+		stats, _ := s.crawl(t, "ann", 1, every(closed, pages))
+		if stats.Sessions.Rejected != 1 || s.logins != 3 || stats.Reasons["gave-up: login: expired"] < pages-3 {
+			t.Errorf("%d logins; %v, %+v", s.logins, stats.Reasons, stats.Sessions)
+		}
+	})
+}
+
+func every(path func(int) string, n int) (paths []string) {
+	for i := range n {
+		paths = append(paths, path(i))
+	}
+	return paths
+}
+
+// crawl asks for the pages in the session of an account, or of two visitors, and returns how often each was parsed.
+func (s *fickle) crawl(t *testing.T, account string, concurrency int, paths []string) (tegenaria.Stats, map[string]int) {
+	spider := enginetest.NewSpider()
+	spider.Start = func(req chan<- *tegenaria.Context) {
+		for _, path := range paths {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, session.As(account)))
+		}
+	}
+	var mu sync.Mutex
+	parsed := make(map[string]int)
+	spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if parsed[strings.TrimPrefix(ctx.Request.Url, "http://site.test")]++; ctx.Response().String() != "page" {
+			t.Errorf("%s: %q is parsed", ctx.Request.Url, ctx.Response().String())
+		}
+		return nil
+	})
+	opts := session.Options{Concurrency: concurrency,
+		Expired: func(page *tegenaria.Response) bool { return page.Status == 401 || page.String() == pleaseLogIn },
+		Login: func(l *session.Login) error {
+			_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+			return err
+		}}
+	if account == "" {
+		opts.Size = 2
+	}
+	stats := enginetest.MustRun(t, newSite(t).engineOf(spider, session.NewPool(opts), tegenaria.EngineWithDownloader(answers{s.answer}),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 20})))
+	for path, n := range parsed {
+		if n != 1 {
+			t.Errorf("%s was parsed %d times", path, n)
+		}
+	}
+	return stats, parsed
+}
+
+func newFickle(lasts int, form string) *fickle {
+	return &fickle{lasts: lasts, form: form, left: make(map[string]int), served: make(map[string]int),
+		takes: func(int) time.Duration { return 100 * time.Millisecond }}
+}
+
 // Every page is parsed once, however a site says that a login is over: also where the page for logins is one that was a page before, or the
 // target of a redirect is where it ends. A late answer to a request of an earlier login does not end the new one.
 func TestExpiry(t *testing.T) {
@@ -126,51 +228,17 @@ func TestExpiry(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%q/%d", name, account, concurrency), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						const pages, lasts = 100, 23
-						s := &fickle{lasts: lasts, form: tt.form, left: make(map[string]int), served: make(map[string]int), takes: func(n int) time.Duration {
-							if tt.late {
-								return time.Duration(100+n*7919%1900) * time.Millisecond
-							}
-							return 100 * time.Millisecond
-						}}
-						spider := enginetest.NewSpider()
-						spider.Start = func(req chan<- *tegenaria.Context) {
-							send := func(path string) {
-								req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, session.As(account)))
-							}
-							send("/")
-							for i := range pages {
-								send(fmt.Sprint("/page/", i))
-								send(fmt.Sprint("/old/", i))
-							}
+						s := newFickle(lasts, tt.form)
+						if tt.late {
+							s.takes = func(n int) time.Duration { return time.Duration(100+n*7919%1900) * time.Millisecond }
 						}
-						var mu sync.Mutex
-						parsed := make(map[string]int)
-						spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
-							mu.Lock()
-							defer mu.Unlock()
-							if parsed[ctx.Request.Url]++; ctx.Response().String() != "page" {
-								t.Errorf("%s: %q is parsed", ctx.Request.Url, ctx.Response().String())
-							}
-							return nil
-						})
-						opts := session.Options{Concurrency: concurrency,
-							Expired: func(page *tegenaria.Response) bool { return page.Status == 401 || page.String() == pleaseLogIn },
-							Login: func(l *session.Login) error {
-								_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
-								return err
-							}}
-						if account == "" {
-							opts.Size = 2
+						paths := []string{"/"}
+						for i := range pages {
+							paths = append(paths, fmt.Sprint("/page/", i), fmt.Sprint("/old/", i))
 						}
-						stats := enginetest.MustRun(t, newSite(t).engineOf(spider, session.NewPool(opts), tegenaria.EngineWithDownloader(answers{s.answer}),
-							tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 20})))
+						stats, parsed := s.crawl(t, account, concurrency, paths)
 						if len(parsed) != 2*pages+1 {
 							t.Errorf("%d pages were parsed: %v, %v, %+v", len(parsed), stats.Outcomes, stats.Reasons, stats.Sessions)
-						}
-						for url, n := range parsed {
-							if n != 1 {
-								t.Errorf("%s was parsed %d times", url, n)
-							}
 						}
 						answers := 2 + 4*pages // those of pages, redirects, and the looks at where these lead
 						if most := s.asked/lasts + 15; s.logins > most || s.asked > 2*answers*(1+concurrency/4) {

@@ -121,15 +121,26 @@ func (e *LoginError) Reason() string {
 }
 
 // ExpiredError says that a site has ended a login, as [Options].Expired has found.
-type ExpiredError struct{ Session, URL string }
+type ExpiredError struct {
+	Session, URL string
+	Always       bool // also right after a login: the account may not see this page
+}
 
 // Error names the session.
 func (e *ExpiredError) Error() string {
+	if e.Always {
+		return fmt.Sprintf("session: the site wants %s to log in for this page right after a login; the account may not see it", e.Session)
+	}
 	return fmt.Sprintf("session: %s is not logged in any more", e.Session)
 }
 
-// Reason is "expired".
-func (e *ExpiredError) Reason() string { return "expired" }
+// Reason is "expired", or "not for this account".
+func (e *ExpiredError) Reason() string {
+	if e.Always {
+		return "not for this account"
+	}
+	return "expired"
+}
 
 // ClusterError is the failure of a request that names a session, in a job of several programs: each would log in by itself.
 type ClusterError struct{ Session string }

@@ -45,11 +45,12 @@ type Options struct {
 
 const (
 	defaultPriority = 350
-	mostReasons     = 50 // that are counted apart
-	mostMoves       = 10 // of a session with a name, to other proxies, without a login that works
-	mostErrors      = 3  // in a row: then a session without a name is thrown away
-	mostBlocked     = 3  // in a row: then one with a name logs in again
-	brokenLogins    = 10 // in a row, of sessions without a name: then no more are tried
+	mostReasons     = 50   // that are counted apart
+	mostMoves       = 10   // of a session with a name, to other proxies, without a login that works
+	mostErrors      = 3    // in a row: then a session without a name is thrown away
+	mostBlocked     = 3    // in a row: then one with a name logs in again
+	brokenLogins    = 10   // in a row, of sessions without a name: then no more are tried
+	mostDoubted     = 1000 // URLs of a session with a name
 	slowLogin       = 10 * time.Second
 	mostSlow        = 20          // sessions whose slow logins are logged
 	firstPause      = time.Second // before a login is tried again, doubled each time

@@ -21,11 +21,12 @@ import (
 // Pool is a middleware that gives each request its session. Make one with [NewPool]; it serves one run at a time. Its methods may be called
 // concurrently.
 type Pool struct {
-	opts    Options
-	cookies Cookies
-	gate    *tegenaria.Gate // of the sessions without a name
-	run     context.Context // of which the log is
-	cluster bool            // other programs work on the job
+	opts     Options
+	cookies  Cookies
+	unusable error           // what is wrong with the cookies
+	gate     *tegenaria.Gate // of the sessions without a name
+	run      context.Context // of which the log is
+	cluster  bool            // other programs work on the job
 
 	mu       sync.Mutex // guards the fields below, and the sessions
 	sessions map[string]*Session
@@ -77,9 +78,12 @@ func (p *Pool) GetPriority() int { return p.opts.Priority }
 
 // Group finds the cookies, and returns the proxies.
 func (p *Pool) Group(registered []tegenaria.MiddlewaresInterface) (more []tegenaria.MiddlewaresInterface) {
-	p.cookies = nil
+	p.cookies, p.unusable = nil, errNoCookies
 	for _, one := range registered {
 		if cookies, ok := one.(Cookies); ok {
+			if p.unusable = nil; p.cookies != nil {
+				p.unusable = errTwoCookies
+			}
 			p.cookies = cookies
 		}
 	}
@@ -89,12 +93,15 @@ func (p *Pool) Group(registered []tegenaria.MiddlewaresInterface) (more []tegena
 	return more
 }
 
-var errNoCookies = errors.New("session: no cookies are registered, of which each session has its own; register middleware.Standard(), or middleware.NewCookies")
+var (
+	errNoCookies  = errors.New("session: no cookies are registered, of which each session has its own; register middleware.Standard(), or middleware.NewCookies")
+	errTwoCookies = errors.New("session: two middlewares keep cookies; register one: middleware.Standard() has a middleware.Cookies already")
+)
 
 // Open makes room for the cookies of the sessions.
 func (p *Pool) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
-	if p.cookies == nil {
-		return errNoCookies
+	if p.unusable != nil {
+		return p.unusable
 	}
 	p.cookies.MakeRoom(p.opts.Size)
 	p.run, p.cluster = ctx, tegenaria.WorkerName(ctx) != ""
@@ -243,7 +250,7 @@ func (p *Pool) address(s *Session, host string) error {
 
 // end ends the login of a session.
 func (p *Pool) end(s *Session) {
-	s.In = false
+	s.In, s.works = false, false
 	p.cookies.Clear(s.jar())
 	s.Ended++
 	p.changed(s)
@@ -633,42 +640,86 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := u.Session
-	if !expired {
+	switch {
+	case !expired:
 		s.errors, s.blocked = 0, 0
-		if target == "" || !ctx.IsInline() { // a Fetch may yet be led to the page for logins
-			s.ended = 0
+		if u.logins == s.Logins && s.In && (target == "" || !ctx.IsInline()) { // a Fetch may yet be led to the page for logins
+			s.ended, s.works = 0, true
+			delete(s.doubted, firstURL(r))
+			if r.Method == tegenaria.GET {
+				s.good = r.Url
+			}
 		}
 		return nil
-	}
-	why := &ExpiredError{Session: s.name, URL: resp.URL}
-	if s.gate == nil {
+	case s.gate == nil:
 		p.stats.Expired++
 		p.discard(s)
-		return tegenaria.Retry(0, why)
+		return tegenaria.Retry(0, &ExpiredError{Session: s.name, URL: resp.URL})
 	}
-	if u.logins == s.Logins && s.In { // or else it has logged in since
-		p.stats.Expired++
-		p.end(s)
-		if s.ended++; s.ended >= p.opts.LoginAttempts {
-			p.refuse(s, &LoginError{Session: s.name, Attempts: s.ended, Err: why})
+	return p.expired(ctx, u)
+}
+
+// expired is called for an answer which says that a session with a name is not logged in. One page may say so always, that the account may not
+// see: it is given up the second time, if no page has come since the last login.
+func (p *Pool) expired(ctx *tegenaria.Context, u use) error {
+	s, url := u.Session, firstURL(ctx.Request)
+	isLast := func() bool { return u.logins == s.Logins && s.In } // or else it has logged in since
+	if isLast() {
+		if !s.works && s.doubted[url] {
+			delete(s.doubted, url)
+			return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: url, Always: true})
+		}
+		if s.ended++; s.ended >= p.opts.LoginAttempts && s.good != "" { // are they pages that it may not see?
+			good := s.good
+			p.mu.Unlock()
+			ended, again := p.isForm(ctx, u, good)
+			p.mu.Lock()
+			if again != nil {
+				s.ended--
+				return again
+			}
+			if !ended {
+				s.ended = 0
+			}
 		}
 	}
-	if ctx.IsInline() && len(r.Redirects) > 0 {
-		return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: r.Redirects[0]})
+	if isLast() {
+		p.stats.Expired++
+		p.end(s)
+		s.doubt(url)
+		if s.ended >= p.opts.LoginAttempts {
+			p.refuse(s, &LoginError{Session: s.name, Attempts: s.ended, Err: &ExpiredError{Session: s.name, URL: url}})
+		}
+	}
+	if ctx.IsInline() && len(ctx.Request.Redirects) > 0 {
+		return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: url})
 	}
 	return tegenaria.NotNow(nil)
 }
 
+// firstURL returns the URL of a request before it was redirected.
+func firstURL(r *tegenaria.Request) string {
+	if len(r.Redirects) > 0 {
+		return r.Redirects[0]
+	}
+	return r.Url
+}
+
 // leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
-// many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error has the request run
-// again: it could not be seen where the redirect leads.
+// many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error is that of isForm.
 func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads bool, again error) {
 	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
 		return false, nil // no other request comes from it
 	}
+	return p.isForm(ctx, u, target)
+}
+
+// isForm asks for a page in the session, and reports whether it says that the session is not logged in. The error has the request of ctx run
+// again: the page could not be had.
+func (p *Pool) isForm(ctx *tegenaria.Context, u use, url string) (is bool, again error) {
 	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
-	r := tegenaria.NewRequest(target, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))
-	if urlx.Origin(target) == urlx.Origin(ctx.Request.Url) { // its own header fields may be what the site knows it by
+	r := tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))
+	if urlx.Origin(url) == urlx.Origin(ctx.Request.Url) { // its own header fields may be what the site knows it by
 		for name, value := range ctx.Request.Header {
 			if !strings.EqualFold(name, "Cookie") && !strings.HasPrefix(strings.ToLower(name), "content-") {
 				r.Header[name] = value

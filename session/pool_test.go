@@ -975,6 +975,21 @@ func TestBadName(t *testing.T) {
 	}
 }
 
+// Sessions need one middleware for cookies: with none, or with two, the crawl does not start.
+func TestOneCookies(t *testing.T) {
+	cookies := func() tegenaria.MiddlewaresInterface { return middleware.NewCookies(middleware.CookieOptions{}) }
+	for want, more := range map[string][]tegenaria.MiddlewaresInterface{
+		"no cookies are registered":    nil,
+		"two middlewares keep cookies": append(middleware.Standard(), cookies()),
+	} {
+		pool := session.NewPool(session.Options{Size: 2})
+		e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithMiddlewares(append(more, pool)...))
+		if err := enginetest.Run(t, e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // worker is a cache that other programs work with as well.
 type worker struct{ tegenaria.CacheInterface }
 

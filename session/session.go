@@ -16,16 +16,19 @@ type Session struct {
 
 	// The pool's mutex guards the fields below.
 	kept
-	busy      int  // requests that are being sent
-	waits     bool // the gate is closed until one of them has ended
-	index     int  // among those that may be chosen; -1: it is not among them
-	gone      bool // it was thrown away
-	errors    int  // in a row
-	blocked   int  // answers in a row
-	unproxied bool // its gate is closed because its proxy cannot be used
-	ended     int  // logins in a row that the site has ended without a page between them
-	failed    int  // attempts of logins in a row
-	moves     int  // to other proxies, because of logins in a row that were cut off
+	busy      int             // requests that are being sent
+	waits     bool            // the gate is closed until one of them has ended
+	index     int             // among those that may be chosen; -1: it is not among them
+	gone      bool            // it was thrown away
+	errors    int             // in a row
+	blocked   int             // answers in a row
+	unproxied bool            // its gate is closed because its proxy cannot be used
+	works     bool            // the site has answered with a page since the last login
+	good      string          // URL of the last such page
+	doubted   map[string]bool // URLs at which the site has ended a login
+	ended     int             // logins in a row that the site has ended without a page between them
+	failed    int             // attempts of logins in a row
+	moves     int             // to other proxies, because of logins in a row that were cut off
 	login     *Login
 	slow      bool  // the log has said that a login of it takes long
 	refused   error // why its requests are given up
@@ -65,6 +68,14 @@ func (s *Session) jar() string {
 		return "session/" + s.name
 	}
 	return fmt.Sprintf("session/#%d/%s", s.Ended, s.name) // no name begins so
+}
+
+// doubt notes that the site has ended a login at a URL.
+func (s *Session) doubt(url string) {
+	if s.doubted == nil || len(s.doubted) >= mostDoubted {
+		s.doubted = make(map[string]bool)
+	}
+	s.doubted[url] = true
 }
 
 // Uses returns how many requests were sent in the session. After a crash it may be less.
