@@ -59,9 +59,10 @@ type inRun interface {
 	turn() time.Time
 }
 
-// KeepState stores at once what the [StateKeeper]s of a durable job have changed, such as cookies and logins, and returns when that is on disk,
-// after some milliseconds. It is for a step that the site must not see twice, such as a login; everything else is stored with the next
-// batch of requests. Where the job is not durable, and outside a run, it does nothing.
+// KeepState stores at once what the [StateKeeper]s of a durable job have changed, such as cookies and logins, and
+// returns when that is on disk, after some milliseconds. It is for a step that the site must not see twice, such as a
+// login; everything else is stored with the next batch of requests. Where the job is not durable, and outside a run, it
+// does nothing.
 func (c *Context) KeepState() error {
 	if c.run == nil {
 		return nil

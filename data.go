@@ -26,8 +26,8 @@ func RequestWithData[T any](v T) RequestOption {
 	}
 }
 
-// RequestWithDataJSON is RequestWithData for a value that is JSON already, as [Request.DataJSON] returns it: [Data] reads it as whatever type
-// it is asked for. It is for tools that write requests down, such as tests with saved pages.
+// RequestWithDataJSON is RequestWithData for a value that is JSON already, as [Request.DataJSON] returns it: [Data]
+// reads it as whatever type it is asked for. It is for tools that write requests down, such as tests with saved pages.
 func RequestWithDataJSON(value []byte) RequestOption {
 	return func(r *Request) {
 		if !json.Valid(value) {
@@ -84,16 +84,19 @@ func (e *DataError) WithoutURL(shown string) string {
 	url := errtext.At(" of ", e.URL, shown)
 	switch {
 	case e.Wanted == "":
-		return fmt.Sprintf("RequestWithData%s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
+		return fmt.Sprintf("RequestWithData%s: a value of the type %s cannot be written as JSON: %v; send a type that can, "+
+			"or Meta with the memory cache", url, e.Sent, e.Err)
 	case e.Err != nil && e.Sent == "":
 		return fmt.Sprintf("Data%s: the JSON of RequestWithDataJSON cannot be read as %s: %v", url, e.Wanted, e.Err)
 	case e.Err != nil:
-		return fmt.Sprintf("Data%s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
+		return fmt.Sprintf("Data%s: its value was sent as %s, and cannot be read as that now: %v; has the type changed "+
+			"since the job began?", url, e.Sent, e.Err)
 	case e.Sent == "":
 		return fmt.Sprintf("Data%s: the request has no data, and %s is asked for; send it with RequestWithData",
 			url, e.Wanted)
 	}
-	return fmt.Sprintf("Data%s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
+	return fmt.Sprintf("Data%s: the request has data of the type %s, and %s is asked for; ask for the type that was "+
+		"sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
 }
 
 // Unwrap returns the error of encoding/json.

@@ -61,8 +61,9 @@
 //   - Parsers and other callbacks: [PanicError], [CallbackTimeoutError], [AbandonedError], [DataError], [ErrOutputClosed],
 //     [ProcessDiedError] (the process died more than once while the request was in flight).
 //   - Configuration and storage: [RunError], [QueueFullError].
-//   - The end of a run: [NothingError] (there was no page, or no parser has succeeded; it lists a [SeedError] for each first request), [StoppedError] (it was
-//     stopped before it was done), [StopError] (it has not ended within its grace).
+//   - The end of a run: [NothingError] (there was no page, or no parser has succeeded; it lists a [SeedError] for each
+//     first request), [StoppedError] (it was stopped before it was done), [StopError] (it has not ended within its
+//     grace).
 //
 // [Retry], [NotNow], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] make errors that user code returns to decide how the
 // request, the item or the crawl goes on.

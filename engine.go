@@ -383,10 +383,10 @@ func (e *SpiderEngine) SlowestSlots(n int) []SlotStatus {
 	return slotStatuses(c.frontier.Slowest(n))
 }
 
-// SetSlot replaces the policy of one slot until [SpiderEngine.ResetSlot] or the end of the run, in place of Politeness and its Overrides. If the
-// slot is waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before
-// count towards a page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without
-// a crawl are errors.
+// SetSlot replaces the policy of one slot until [SpiderEngine.ResetSlot] or the end of the run, in place of Politeness
+// and its Overrides. If the slot is waiting for its delay, it now waits for the new one, counted from its last start.
+// Downloads begun before count towards a page budget. A host may be written as in URLs. A negative field, a Jitter
+// above 1, and a call without a crawl are errors.
 //
 // A durable job keeps the policy for its next runs. SetSlot returns once it is stored, which takes a write to the disk; before the event
 // Started it is stored with the first requests. In a cluster each worker has its own, for the hosts that it owns, and keeps them under its
@@ -422,8 +422,8 @@ func (e *SpiderEngine) ForgiveSlot(name string) (forgiven bool, err error) {
 	return c.frontier.Forgive(name), nil
 }
 
-// SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it, in this run or an earlier one of its job. A host may be written as in URLs. Without a
-// crawl it is the zero value.
+// SlotPolicy returns the policy of a slot in the running crawl, and whether SetSlot has set it, in this run or an
+// earlier one of its job. A host may be written as in URLs. Without a crawl it is the zero value.
 func (e *SpiderEngine) SlotPolicy(name string) (p SlotPolicy, set bool) {
 	c := e.current()
 	if c == nil {

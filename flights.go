@@ -24,7 +24,8 @@ type ProcessDiedError struct {
 
 // Error says what to do.
 func (e *ProcessDiedError) Error() string {
-	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), urlx.Redact(e.URL))
+	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the "+
+		"memory that it takes", e.reason(), urlx.Redact(e.URL))
 }
 
 // reason is the reason that the request is settled with.

@@ -16,7 +16,8 @@ const maxNesting = 8
 var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?",
 	maxNesting)
 
-var errFetched = errors.New("the Context of a response that Fetch has returned is over: call Fetch of the Context that the parser was given")
+var errFetched = errors.New("the Context of a response that Fetch has returned is over: call Fetch of the Context " +
+	"that the parser was given")
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.

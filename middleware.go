@@ -90,8 +90,8 @@ type Closer interface {
 }
 
 // StateKeeper is an optional interface of any registered part that has state which the next run of a durable job needs, such as cookies: a
-// map that belongs to no single request. Where a job is not durable its methods are not called. They may be called concurrently with the part's
-// other methods, but not with each other.
+// map that belongs to no single request. Where a job is not durable its methods are not called. They may be called
+// concurrently with the part's other methods, but not with each other.
 type StateKeeper interface {
 	// StateKey names the state within the job. It is stable. Several parts of a run may have the same.
 	StateKey() string

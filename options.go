@@ -251,19 +251,23 @@ func (cfg *config) mistakes() error {
 	errs = append(errs, cfg.nilOptions...)
 	errs.addIf(cfg.Grace < 0, "%s is %s; it must not be negative", remedy.Grace.Name(), cfg.Grace)
 	errs.addIf(cfg.Politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil),
-		"%s needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or %[1]s",
+		"%s needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and "+
+			"EngineWithHTTPClient, or %[1]s",
 		remedy.PerIP.Name())
 	_, isShared := cfg.cache.(SharedCache)
-	errs.addIf(cfg.keepAlive && isShared, "%s is for a cache of one program, and %T is of several, whose job ends when none of them has work left; remove the option",
+	errs.addIf(cfg.keepAlive && isShared, "%s is for a cache of one program, and %T is of several, whose job ends when "+
+		"none of them has work left; remove the option",
 		keepAliveOption, cfg.cache)
 	for _, name := range cfg.SecretHeaders {
 		errs.addIf(!httpguts.ValidHeaderFieldName(name), "%s: %q is no name of a header", remedy.SecretHeaders.Name(), name)
 	}
 	switch {
 	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
-		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))
+		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which "+
+			"EngineWithDownloader replaces"))
 	case cfg.client != nil && cfg.tls != nil:
-		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which EngineWithHTTPClient replaces; set it in the client's Transport"))
+		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which "+
+			"EngineWithHTTPClient replaces; set it in the client's Transport"))
 	}
 	return errors.Join(errs...)
 }
@@ -272,7 +276,8 @@ func (cfg *config) mistakes() error {
 // or item, so that it is done twice.
 func (cfg *config) warnings() (texts []string) {
 	for _, field := range cfg.undone {
-		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the option once, with all fields")
+		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the "+
+			"option once, with all fields")
 	}
 	var twice typecheck.Repeated
 	for _, m := range cfg.middlewares {
@@ -293,7 +298,8 @@ func (cfg *config) warnings() (texts []string) {
 		twice.Add("", p)
 	}
 	if parts := twice.Words(); len(parts) > 0 {
-		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
+		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: "+
+			"%s; leave one out", strings.Join(parts, ", ")))
 	}
 	return texts
 }
@@ -343,8 +349,9 @@ func EngineWithoutPipelines() EngineOption {
 	return func(e *SpiderEngine) { e.config.pipelines = nil }
 }
 
-// EngineWithoutOutputs leaves out those of the pipelines that were registered before it that are a [Committer], such as feeds and databases,
-// without opening or closing them; the others stay. It is for programs that want the items of a crawl, and must not write to its outputs.
+// EngineWithoutOutputs leaves out those of the pipelines that were registered before it that are a [Committer], such as
+// feeds and databases, without opening or closing them; the others stay. It is for programs that want the items of a
+// crawl, and must not write to its outputs.
 func EngineWithoutOutputs() EngineOption {
 	return func(e *SpiderEngine) {
 		e.config.pipelines = slices.DeleteFunc(slices.Clone(e.config.pipelines), func(p PipelinesInterface) bool { return isCommitter(p) })

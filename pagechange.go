@@ -32,8 +32,8 @@ type PageHistory interface {
 
 // Change returns what is known of the page before its parser runs. A parser may spare itself work on a page that is not modified, such as
 // requests to other services; links that it does not follow are not followed. With a history of package revisit, ChangeNew,
-// ChangeNotModified and ChangeSameText say what the history knows. Without one, ChangeNotModified says that an HTTP cache has asked the site, and everything
-// else is ChangeUnknown, as it always is in middlewares.
+// ChangeNotModified and ChangeSameText say what the history knows. Without one, ChangeNotModified says that an HTTP
+// cache has asked the site, and everything else is ChangeUnknown, as it always is in middlewares.
 func (r *Response) Change() PageChange { return r.change }
 
 // setChange finds out what is known of a page.

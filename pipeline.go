@@ -67,7 +67,8 @@ func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 
 // WorkerName returns the name that this program has among those that work on the job, as its cache says it
 // ([NamedWorker]): outputs of one folder can be told apart by it. ctx is the context of a run, such as those that
-// Open of an [Opener] and Restore of a [Committer] are given. For any other context, and where one program has the job alone, it returns "".
+// Open of an [Opener] and Restore of a [Committer] are given. For any other context, and where one program has the job
+// alone, it returns "".
 func WorkerName(ctx context.Context) string { return commit.WorkerName(ctx) }
 
 // Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has

@@ -24,7 +24,8 @@ type ProxyStats struct {
 // ProxyStats may be called at any time, also concurrently.
 type ProxyCounter interface{ ProxyStats() []ProxyStats }
 
-// SessionStats are the counters of the sessions of one run, see package session. Named and Nameless include those that a durable job has kept.
+// SessionStats are the counters of the sessions of one run, see package session. Named and Nameless include those that
+// a durable job has kept.
 type SessionStats struct {
 	Named    int64 `json:"named"`              // sessions with a name that were used
 	Nameless int64 `json:"nameless"`           // sessions without one that were made
@@ -38,8 +39,8 @@ type SessionStats struct {
 	Reasons map[string]int64 `json:"reasons,omitempty"` // why sessions were retired: "blocked: RULE", "network errors", "old", "used up", or that of Retire
 }
 
-// SessionCounter is an optional interface of middlewares that keep sessions: [Stats] and the end of the log show its SessionStats, which may be
-// called at any time, also concurrently.
+// SessionCounter is an optional interface of middlewares that keep sessions: [Stats] and the end of the log show its
+// SessionStats, which may be called at any time, also concurrently.
 type SessionCounter interface{ SessionStats() SessionStats }
 
 // sessionStats returns the counters of the middleware that keeps sessions, nil if there is none.

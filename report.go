@@ -176,8 +176,8 @@ func (rp *reporter) itemReasons() map[string]int64 {
 func (rp *reporter) isEmpty() bool { return rp.counters.Read.Load() == 0 }
 
 // fruitless returns the error of a job that has got no page, or whose parsers have all failed before an item passed the
-// pipelines, in this run and all earlier ones; else nil. A program that shares its job with others knows how many pages these have read, and not
-// whether their parsers have succeeded.
+// pipelines, in this run and all earlier ones; else nil. A program that shares its job with others knows how many pages
+// these have read, and not whether their parsers have succeeded.
 func (rp *reporter) fruitless(spider string, isShared bool) error {
 	earlier := rp.earlier()
 	parsed, _ := rp.counters.Parsed()

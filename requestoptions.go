@@ -209,9 +209,10 @@ func RequestWithVariant(variant string) RequestOption {
 }
 
 // RequestWithSession has the request sent in the session of that name, an identity with cookies, proxy and login of its own, which package
-// session keeps. Requests for one URL in different sessions are different requests. What [Context.Fetch] asks for, redirects and forms stay in the
-// session of the page that they come from, other requests do not; the name "-" has a request sent without one, and "" is no name, as without this
-// option. A name that begins with "#" is an error, since those are of sessions that no request names, and so is one of more than 256 bytes.
+// session keeps. Requests for one URL in different sessions are different requests. What [Context.Fetch] asks for,
+// redirects and forms stay in the session of the page that they come from, other requests do not; the name "-" has a
+// request sent without one, and "" is no name, as without this option. A name that begins with "#" is an error, since
+// those are of sessions that no request names, and so is one of more than 256 bytes.
 func RequestWithSession(name string) RequestOption {
 	return func(r *Request) {
 		x := r.newExtras()

@@ -138,7 +138,8 @@ func (e *StopError) Error() string { return errtext.Module + e.WithoutURL("") }
 
 // WithoutURL is Error without "tegenaria: ".
 func (e *StopError) WithoutURL(string) string {
-	return fmt.Sprintf("the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
+	return fmt.Sprintf("the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that "+
+		"one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
 }
 
 // RunError is the error of Run when a crawl could not be started or its store failed.

@@ -58,8 +58,8 @@ type SettlementListener interface {
 	Settled()
 }
 
-// LinkListener is an optional interface of a [SettlementListener]: its settlements have Links, which take eight bytes for each link until the
-// request is settled.
+// LinkListener is an optional interface of a [SettlementListener]: its settlements have Links, which take eight bytes
+// for each link until the request is settled.
 type LinkListener interface {
 	SettlementListener
 	// ListensToLinks is called once, at the beginning of a run, and reports whether the links are wanted.

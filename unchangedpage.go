@@ -9,10 +9,10 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// UnchangedPages is an optional interface of a registered part that remembers the pages of earlier runs and what their parsers have sent, such
-// as the pipeline of a history of package revisit. The parser of a page that it knows to be unchanged does not run: the requests that it sent
-// when it ran last are sent again, and the page ends as fetched, without items. [Settlement] says so with Unchanged, and has the requests of
-// other pages in Sent.
+// UnchangedPages is an optional interface of a registered part that remembers the pages of earlier runs and what their
+// parsers have sent, such as the pipeline of a history of package revisit. The parser of a page that it knows to be
+// unchanged does not run: the requests that it sent when it ran last are sent again, and the page ends as fetched,
+// without items. [Settlement] says so with Unchanged, and has the requests of other pages in Sent.
 //
 // Such a run has no items of unchanged pages, so it is a mistake to register other pipelines that are a [Committer], as feeds are.
 type UnchangedPages interface {
@@ -21,8 +21,9 @@ type UnchangedPages interface {
 	// called, and settlements have no Sent.
 	SkipsUnchanged() bool
 	// Unchanged is asked about each page of the queue before its parser runs, after [PageHistory]. key is that of its request, and request
-	// the encoding of that, equal for equal requests. Unless unchanged is false, sent is what Sent of an earlier Settlement had. It may read from a
-	// disk, and is called concurrently. It is not asked about a page whose request cannot be encoded.
+	// the encoding of that, equal for equal requests. Unless unchanged is false, sent is what Sent of an earlier
+	// Settlement had. It may read from a disk, and is called concurrently. It is not asked about a page whose request
+	// cannot be encoded.
 	Unchanged(key Key, request []byte, page *Response) (sent [][]byte, unchanged bool)
 }
 
@@ -44,7 +45,8 @@ type OutputBesideError struct {
 
 // Error names both and the remedy.
 func (e *OutputBesideError) Error() string {
-	return fmt.Sprintf("the pipeline %s would lack the items of unchanged pages, which %s skips: leave the pipeline out, or have no pages skipped",
+	return fmt.Sprintf("the pipeline %s would lack the items of unchanged pages, which %s skips: leave the pipeline out, "+
+		"or have no pages skipped",
 		e.Output, e.Skips)
 }
 

@@ -133,7 +133,8 @@ func (v *visit) notJSON(url string, err error) {
 	}
 	defer v.pages.report.told.Leave()
 	v.pages.report.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
-		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
+		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and "+
+			"decodes other values too", errors.Unwrap(err))}})
 }
 
 // Bounds returns the bounds of all pages of the crawl.

@@ -207,7 +207,8 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	case err == nil:
 		b.losses.made()
 	case isLoss(err) && b.losses.lost(asked.url, err, sent):
-		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium is lost page after page: %v; it may need more memory, or fewer Options.Tabs", err))
+		return nil, tegenaria.CloseSpider(fmt.Sprintf("Chromium is lost page after page: %v; it may need more memory, or "+
+			"fewer Options.Tabs", err))
 	}
 	return resp, err
 }

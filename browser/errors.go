@@ -17,7 +17,8 @@ type NotInstalledError struct {
 // Error says what to install.
 func (e *NotInstalledError) Error() string {
 	if e.Path != "" {
-		return fmt.Sprintf("browser: %s cannot be run: %v; set Options.Path to the program of Chromium or Chrome, or leave it empty to have it looked for", e.Path, e.Err)
+		return fmt.Sprintf("browser: %s cannot be run: %v; set Options.Path to the program of Chromium or Chrome, or leave "+
+			"it empty to have it looked for", e.Path, e.Err)
 	}
 	return "browser: found no Chromium; install it (Debian: apt-get install chromium-headless-shell), or set Options.Path to the program"
 }
@@ -30,7 +31,8 @@ type RootError struct{}
 
 // Error says what to do.
 func (*RootError) Error() string {
-	return "browser: Chromium's sandbox does not work for root; run the program as another user, or, if all pages are your own, set Options.DangerouslyWithoutSandbox"
+	return "browser: Chromium's sandbox does not work for root; run the program as another user, or, if all pages are " +
+		"your own, set Options.DangerouslyWithoutSandbox"
 }
 
 // StartError is the failure of a request for which Chromium could not be started.
@@ -53,7 +55,8 @@ type UnguardedError struct{}
 
 // Error says what is at stake, and what to do.
 func (*UnguardedError) Error() string {
-	return "browser: a Chromium that runs elsewhere dials by itself, so its pages may reach private addresses there; use Open, or set Options.DangerouslyWithoutGuard if it runs where that does no harm"
+	return "browser: a Chromium that runs elsewhere dials by itself, so its pages may reach private addresses there; use " +
+		"Open, or set Options.DangerouslyWithoutGuard if it runs where that does no harm"
 }
 
 // ConnectError is the failure of [Connect], or of a request for which Chromium could not be reached.
@@ -64,7 +67,8 @@ type ConnectError struct {
 
 // Error names address, cause and remedy.
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("browser: connecting to Chromium at %q: %v; start it with --remote-debugging-port, and give Connect the URL of that port", e.Address, e.Err)
+	return fmt.Sprintf("browser: connecting to Chromium at %q: %v; start it with --remote-debugging-port, and give "+
+		"Connect the URL of that port", e.Address, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -204,8 +208,8 @@ func (e *CaptureError) Error() string {
 // Unwrap returns the cause.
 func (e *CaptureError) Unwrap() error { return e.Err }
 
-// NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded, or to a window without one, and of a
-// [*NavigationError] if the page sends a form there by itself.
+// NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded, or
+// to a window without one, and of a [*NavigationError] if the page sends a form there by itself.
 type NavigationRefusedError struct {
 	URL string // of the document
 	Err error

@@ -18,7 +18,8 @@ import (
 )
 
 // serialise leaves the text of the page in the isolated world of its caller, where the page's scripts cannot reach it, and returns the
-// URL of the page and whether it is a PDF that was taken for HTML. A surrogate without its other half has no form in UTF-8, and becomes U+FFFD.
+// URL of the page and whether it is a PDF that was taken for HTML. A surrogate without its other half has no form in
+// UTF-8, and becomes U+FFFD.
 const serialise = `(() => {
 	const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\n" : ""
 	const root = document.documentElement

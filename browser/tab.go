@@ -291,7 +291,8 @@ func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
 		t.asking = true
 		err := t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID, Headers: t.asked.fields(e.Request.Headers)})
 		if err != nil && work.Err() == nil {
-			t.deliver(&answer{err: &tegenaria.RequestError{URL: t.asked.url, Field: "Header", Err: err, Remedy: "leave the field out, or " + byHTTP}})
+			t.deliver(&answer{err: &tegenaria.RequestError{URL: t.asked.url, Field: "Header", Err: err, Remedy: "leave the " +
+				"field out, or " + byHTTP}})
 		}
 		return
 	}

@@ -140,7 +140,8 @@ func (c *call) root() (*cobra.Command, error) {
 	}
 	root := c.group(c.name, "crawl with the spiders of this program")
 	root.Long = "Crawls with the spiders of this program, judges the result by rules, and ends with an exit code that tells the truth.\n\n" +
-		"Exit codes: 0 finished, 1 failed, 2 wrong usage or settings, 3 stopped before the end, 4 a rule is broken, 5 the job was finished before."
+		"Exit codes: 0 finished, 1 failed, 2 wrong usage or settings, 3 stopped before the end, 4 a rule is broken, 5 the " +
+		"job was finished before."
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)

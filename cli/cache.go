@@ -69,7 +69,8 @@ func (g *given) addCache(flags *pflag.FlagSet, help string) {
 // addCachePolicy adds the flag for the policy of a cache.
 func (g *given) addCachePolicy(flags *pflag.FlagSet) {
 	flags.Var(&settingFlag{g: g, flag: "cache-policy", path: "cache.policy"}, "cache-policy",
-		"when a page of the --cache is the answer, `POLICY`: develop (default) fetches each page once, replay never uses the network, refresh asks whether each page is still right, rfc9111 follows what sites say of their pages")
+		"when a page of the --cache is the answer, `POLICY`: develop (default) fetches each page once, replay never uses "+
+			"the network, refresh asks whether each page is still right, rfc9111 follows what sites say of their pages")
 }
 
 // completeCache completes the values of these flags.

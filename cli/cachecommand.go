@@ -20,7 +20,8 @@ import (
 // cacheCommand makes the commands that look into an HTTP cache and change it.
 func (c *call) cacheCommand() *cobra.Command {
 	cmd := c.group("cache", "look into caches of pages, and change them")
-	cmd.Long = "Looks into the folder of pages that crawl --cache keeps, and changes it. No crawl must have it open: one process has a cache at a time."
+	cmd.Long = "Looks into the folder of pages that crawl --cache keeps, and changes it. No crawl must have it open: one " +
+		"process has a cache at a time."
 	cmd.AddCommand(c.cacheList(), c.cacheGet(), c.cacheDelete(), c.cacheStats())
 	return cmd
 }
@@ -54,7 +55,8 @@ func (c *call) cacheList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list DIR [PREFIX]", Short: "list the stored pages",
-		Long: "Lists the stored pages, sorted by URL: all, or those whose URL begins with a prefix. The age is the time since the site has sent a page, or has said that it is still right. " +
+		Long: "Lists the stored pages, sorted by URL: all, or those whose URL begins with a prefix. The age is the time " +
+			"since the site has sent a page, or has said that it is still right. " +
 			"A URL with several pages was asked for by several users, or has pages that vary.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
@@ -125,7 +127,8 @@ func (c *call) cacheGet() *cobra.Command {
 	var header bool
 	cmd := &cobra.Command{
 		Use: "get DIR URL", Short: "write a stored page",
-		Long:              "Writes the body of a stored page. If a URL has several pages, the newest one that was asked for by GET is written, and the command says so.",
+		Long: "Writes the body of a stored page. If a URL has several pages, the newest one that was asked for " +
+			"by GET is written, and the command says so.",
 		Args:              arguments(2, "the directory of a cache and a URL"),
 		ValidArgsFunction: completeDir,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -211,7 +214,8 @@ func (c *call) cacheStats() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "stats DIR", Short: "summarize a cache",
-		Long:              "Says how many pages are stored, how many different bodies they have, and how many bytes they take on disk. Damaged is what was found damaged just now: such a page is fetched again.",
+		Long: "Says how many pages are stored, how many different bodies they have, and how many bytes they " +
+			"take on disk. Damaged is what was found damaged just now: such a page is fetched again.",
 		Args:              arguments(1, "the directory of a cache"),
 		ValidArgsFunction: completeDir,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -37,7 +37,8 @@ func (c *call) changesCommand() *cobra.Command {
 	f := &changesFlags{}
 	cmd := &cobra.Command{
 		Use: "changes DIR", Short: "show what has changed since the last crawl",
-		Long: "Shows what the last run of crawl --history DIR has changed: items that are new, changed or removed. An item is removed if its page is " +
+		Long: "Shows what the last run of crawl --history DIR has changed: items that are new, changed or removed. An item " +
+			"is removed if its page is " +
 			"gone, by the answer 404 or 410, or if the run came to its end and neither a page gives the item nor a link leads to its page.\n\n" +
 			"The table has the fields that have changed, as they were and as they are. The format jsonl has the lines of DIR/" + changesFile + ". " +
 			"What a run has found besides, and whether it came to its end, stands on the standard error.",
@@ -48,9 +49,11 @@ func (c *call) changesCommand() *cobra.Command {
 			return c.changes(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().IntVar(&f.since, "since", 0, "show the changes of all runs after `RUN`, a number; 0 for those of all runs (default: the last run alone)")
+	cmd.Flags().IntVar(&f.since, "since", 0, "show the changes of all runs after `RUN`, a number; 0 for those of all "+
+		"runs (default: the last run alone)")
 	cmd.Flags().StringVar(&f.format, "format", "table", "`FORMAT`: table or jsonl")
-	cmd.Flags().BoolVar(&f.accepts, "accept-removed", false, "first remove what the last run has withheld, because it was more than a run may remove")
+	cmd.Flags().BoolVar(&f.accepts, "accept-removed", false, "first remove what the last run has withheld, because it "+
+		"was more than a run may remove")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show the pages that the last run has not read: unreached, or failed")
 	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]cobra.Completion{"table", "jsonl"}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
@@ -154,8 +157,8 @@ func unreadLines(h *revisit.History) iter.Seq2[changedLine, error] {
 	}
 }
 
-// changedLines reads the changes of some runs. A run whose process was killed may have left lines that the history does not have and the next run
-// takes back, so no more are read of a run than it has counted. An error ends the lines.
+// changedLines reads the changes of some runs. A run whose process was killed may have left lines that the history does
+// not have and the next run takes back, so no more are read of a run than it has counted. An error ends the lines.
 func changedLines(path string, runs []revisit.Run) iter.Seq2[changedLine, error] {
 	return func(yield func(changedLine, error) bool) {
 		left := make(map[int]int64)

@@ -51,7 +51,8 @@ func (c *call) ctlCommand() *cobra.Command {
 	var parser string
 	cmd := &cobra.Command{
 		Use: "ctl ADDRESS ACTION...", Short: "change a crawl while it runs",
-		Long: "Changes a crawl that runs with --listen. ADDRESS is what that crawl has printed. The command ends with 0 when the crawl has confirmed, and otherwise says why it did not. The actions are\n\n" +
+		Long: "Changes a crawl that runs with --listen. ADDRESS is what that crawl has printed. The command ends with 0 " +
+			"when the crawl has confirmed, and otherwise says why it did not. The actions are\n\n" +
 			strings.TrimSuffix(list.String(), "\n"),
 		Example: "  " + c.name + " ctl 'http://127.0.0.1:8080/?token=…' pause\n" +
 			"  " + c.name + " ctl 'http://127.0.0.1:8080/?token=…' host shop.example delay 2s",
@@ -284,7 +285,8 @@ func newRemote(address string) (*remote, error) {
 	} else {
 		u, err := url.Parse(address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, usagef("%q is no address of a crawl: copy the line that crawl --listen has printed, such as http://127.0.0.1:8080/?token=…", urlx.Redact(address))
+			return nil, usagef("%q is no address of a crawl: copy the line that crawl --listen has printed, such as "+
+				"http://127.0.0.1:8080/?token=…", urlx.Redact(address))
 		}
 		r.base, r.token = u.Scheme+"://"+u.Host, u.Query().Get("token")
 		r.client.Transport = &http.Transport{} // no proxy knows the crawl

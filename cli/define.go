@@ -180,7 +180,8 @@ func (a *App) definition(name string) (*Definition, error) {
 		names = append(names, a.defs[i].name)
 	}
 	if len(names) == 0 {
-		return nil, usagef("there is no spider %q: this program has none; tegenaria new makes a project of spiders, and tegenaria crawl FILE.go runs a spider in one file", urlx.Redact(name))
+		return nil, usagef("there is no spider %q: this program has none; tegenaria new makes a project of spiders, and "+
+			"tegenaria crawl FILE.go runs a spider in one file", urlx.Redact(name))
 	}
 	return nil, usagef("there is no spider %q%s; this program has %s", urlx.Redact(name), meant(name, names), listed(names))
 }

@@ -18,10 +18,10 @@
 //	    args: {tag: love}
 //	    politeness: {delay: 1s}
 //
-// The names are those of the JSON of [tegenaria.Settings], and cache.folder, cache.policy and cache.commands for the pages that package httpcache
-// keeps; an unknown one is an error with its line, and all mistakes are reported at
-// once. There are no environment variables. A value that begins with @ is the content of the file of that name, so that no password
-// stands in a list of processes; @@ stands for an @. A settings file that was found names files, and the
+// The names are those of the JSON of [tegenaria.Settings], and cache.folder, cache.policy and cache.commands for the
+// pages that package httpcache keeps; an unknown one is an error with its line, and all mistakes are reported at once.
+// There are no environment variables. A value that begins with @ is the content of the file of that name, so that no
+// password stands in a list of processes; @@ stands for an @. A settings file that was found names files, and the
 // folder of a cache, below its own folder alone; one that --config names may have others.
 //
 // # Exit codes
@@ -38,8 +38,8 @@
 //
 // # Rules
 //
-// A rule is an expression over the counts of the whole job, that is, of all its runs, by the JSON names of [tegenaria.Stats]. run has those of
-// this run alone:
+// A rule is an expression over the counts of the whole job, that is, of all its runs, by the JSON names of
+// [tegenaria.Stats]. run has those of this run alone:
 //
 //	--expect 'item_scraped >= 900 && error_count <= 0.02 * responses'
 //	--expect 'item_scraped >= 0.8 * last.item_scraped' --expect 'status[404] < 10'

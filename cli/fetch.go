@@ -27,7 +27,8 @@ func (c *call) fetchCommand() *cobra.Command {
 	f := &fetchFlags{}
 	cmd := &cobra.Command{
 		Use: "fetch URL", Short: "fetch a page as a crawl would",
-		Long: "Fetches a page as a crawl of this program would: through its middlewares, politely, obeying robots.txt, following redirects, and not from private addresses. " +
+		Long: "Fetches a page as a crawl of this program would: through its middlewares, politely, obeying robots.txt, " +
+			"following redirects, and not from private addresses. " +
 			"The body goes to the standard output. A status of 400 or more has the exit code 1, and the body is written all the same.",
 		Example: "  " + c.name + " fetch https://example.com/ --save page.html\n  " + c.name + " fetch https://example.com/ --json",
 		Args:    oneURL, ValidArgsFunction: cobra.NoFileCompletions,
@@ -112,7 +113,8 @@ func copyBody(w io.Writer, resp *tegenaria.Response) error {
 	return errors.Join(err, body.Close())
 }
 
-// save writes the body to a file in one step: nobody sees a part of it. Nobody else may read it: the page may be that of a user who is logged in.
+// save writes the body to a file in one step: nobody sees a part of it. Nobody else may read it: the page may be that
+// of a user who is logged in.
 func save(path string, resp *tegenaria.Response) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

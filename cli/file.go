@@ -151,7 +151,8 @@ func fromFiles(entries []entry, dir string, below bool) ([]entry, error) {
 		switch {
 		case below:
 			if text, err = readBelow(dir, name); err != nil {
-				err = fmt.Errorf("%w; a settings file that was found names files below its own folder alone: --config %s trusts it with others", err, project.SettingsName)
+				err = fmt.Errorf("%w; a settings file that was found names files below its own folder alone: --config %s trusts "+
+					"it with others", err, project.SettingsName)
 			}
 		case filepath.IsAbs(name):
 			text, err = readBounded(name)

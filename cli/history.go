@@ -147,11 +147,13 @@ func (c *call) sayRun(dir string, r *revisit.Run, quiet bool) {
 		say("run %d did not come to its end, so it has removed nothing", r.Number)
 	}
 	if r.Keyless > 0 {
-		say("%s without a key on pages that give several: the whole item is the key, so it is new or removed, and never changed; --key FIELD names one",
+		say("%s without a key on pages that give several: the whole item is the key, so it is new or removed, and never "+
+			"changed; --key FIELD names one",
 			counted(int(r.Keyless), "item"))
 	}
 	if r.Withheld > 0 {
-		say("%s would be removed, more than a run may remove: look at the site, and at the selectors; %s changes %s --accept-removed removes them",
+		say("%s would be removed, more than a run may remove: look at the site, and at the selectors; %s changes %s "+
+			"--accept-removed removes them",
 			counted(int(r.Withheld), "item"), c.name, dir)
 	}
 	if r.Clashes > 0 {

@@ -179,7 +179,8 @@ type finishedError struct {
 }
 
 func (e *finishedError) Error() string {
-	text := fmt.Sprintf("the job %s was finished before, and nothing is crawled: name another directory, or give --if-finished fresh to begin it anew", e.dir)
+	text := fmt.Sprintf("the job %s was finished before, and nothing is crawled: name another directory, or give "+
+		"--if-finished fresh to begin it anew", e.dir)
 	if e.dead > 0 {
 		text += fmt.Sprintf("; %s failed: %s jobs requeue %s lets them run again", counted(int(e.dead), "request"), e.name, e.dir)
 	}

@@ -34,9 +34,12 @@ func (f *jobFilter) add(cmd *cobra.Command, ended bool) {
 		return hostsOf(args[0]), cobra.ShellCompDirectiveNoFileComp
 	}))
 	if ended {
-		cmd.Flags().StringArrayVar(&f.reasons, "reason", nil, "only requests that ended for this `REASON`, such as status or timeout; may be repeated")
-		cmd.Flags().StringArrayVar(&f.statuses, "status", nil, "only requests that ended with this `STATUS`: a code, or a class such as 5xx; may be repeated")
-		cmd.Flags().StringVar(&f.since, "since", "", "only requests that ended after this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or in this time up to now, such as 2h")
+		cmd.Flags().StringArrayVar(&f.reasons, "reason", nil, "only requests that ended for this `REASON`, such as status "+
+			"or timeout; may be repeated")
+		cmd.Flags().StringArrayVar(&f.statuses, "status", nil, "only requests that ended with this `STATUS`: a code, or a "+
+			"class such as 5xx; may be repeated")
+		cmd.Flags().StringVar(&f.since, "since", "", "only requests that ended after this `TIME`, such as 2026-01-31 or "+
+			"2026-01-31T12:00:00Z, or in this time up to now, such as 2h")
 	}
 }
 

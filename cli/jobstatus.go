@@ -37,7 +37,8 @@ type jobHost struct {
 
 func (c *call) jobStatus() *cobra.Command {
 	var asJSON bool
-	cmd := jobCommand("status DIR", "summarize a job, by host", "Says how far a job is: how many requests wait, by host, how many have ended, the oldest one that waits, "+
+	cmd := jobCommand("status DIR", "summarize a job, by host", "Says how far a job is: how many requests wait, by host, "+
+		"how many have ended, the oldest one that waits, "+
 		"and those that were in flight when the process died.", arguments(1, "the directory of a job"), func(cmd *cobra.Command, args []string) error {
 		return onJob(args[0], func(job *disk.Cache) error {
 			status, err := job.Status(cmd.Context())

@@ -33,8 +33,8 @@ type given struct {
 // mostMistakes bounds how many mistakes are reported.
 const mostMistakes = 20
 
-// layers reads file and flags for a spider; def is nil for a crawl without one of the program's. All mistakes are reported together, those of
-// the file's sections for other spiders among them.
+// layers reads file and flags for a spider; def is nil for a crawl without one of the program's. All mistakes are
+// reported together, those of the file's sections for other spiders among them.
 func (c *call) layers(def *Definition, g given) (*layers, error) {
 	file, err := readSettings(c.config)
 	if err != nil {
@@ -198,7 +198,8 @@ func (l *layers) origin(key string) (origin string, secret bool) {
 	return "", false
 }
 
-// newRun makes an engine for a spider, as the code says it. l has the arguments that the spider was made of. first are options that come before those of the program.
+// newRun makes an engine for a spider, as the code says it. l has the arguments that the spider was made of. first are
+// options that come before those of the program.
 func (c *call) newRun(l *layers, spider tegenaria.SpiderInterface, job string, first ...tegenaria.EngineOption) (*Run, error) {
 	run := &Run{spider: spider, args: l.made, job: job, engine: tegenaria.NewSpiderEngine(), layers: l}
 	if visit, ok := spider.(*fixture.Visit); ok {

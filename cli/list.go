@@ -85,7 +85,8 @@ func (c *call) describeCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "describe", Short: "describe the spiders and their arguments",
-		Long: "Describes the spiders and their arguments, with types and defaults. With --json it says all that a service which starts crawls needs to know of the program.",
+		Long: "Describes the spiders and their arguments, with types and defaults. With --json it says all that a service " +
+			"which starts crawls needs to know of the program.",
 		Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			d := c.description()
@@ -133,7 +134,8 @@ func (c *call) versionCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "print the version", Args: noArguments, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Prints the version of the framework. With -v it adds the module of the program with its version and revision, and the system that it was built for.",
+		Long: "Prints the version of the framework. With -v it adds the module of the program with its version and " +
+			"revision, and the system that it was built for.",
 		RunE: func(*cobra.Command, []string) error {
 			if !all {
 				_, err := fmt.Fprintf(c.out, "tegenaria %s\n", tegenaria.Version)

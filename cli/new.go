@@ -24,7 +24,8 @@ func (c *call) newCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "new DIR", Short: "make a project",
-		Long: "Makes a project in a new folder: a program with a spider, its settings, a saved page and a test that runs the spider on it. All that it needs is there already, so it builds without a network. The templates are\n\n" +
+		Long: "Makes a project in a new folder: a program with a spider, its settings, a saved page and a test that runs " +
+			"the spider on it. All that it needs is there already, so it builds without a network. The templates are\n\n" +
 			strings.TrimSuffix(kinds.String(), "\n"),
 		Example: "  " + c.name + " new shop\n  " + c.name + " new shop --template sitemap",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +37,8 @@ func (c *call) newCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return c.newProject(args[0], template, sources) },
 	}
 	cmd.Flags().StringVar(&template, "template", project.Templates[0].Name, "`NAME` of a template")
-	cmd.Flags().StringVar(&sources, "sources", "", "`DIR` with a clone of the framework's repository, which the project is to use (default: the version of this program)")
+	cmd.Flags().StringVar(&sources, "sources", "", "`DIR` with a clone of the framework's repository, which the project "+
+		"is to use (default: the version of this program)")
 	must(cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return templateNames(), cobra.ShellCompDirectiveNoFileComp
 	}))
@@ -97,7 +99,8 @@ func (c *call) newSpiderCommand() *cobra.Command {
 	var g given
 	cmd := &cobra.Command{
 		Use: "spider NAME URL", Short: "add a spider to the project",
-		Long: "Adds a spider to the project that this directory lies in: a Go file, a test, and the page at the URL as its fixture. The page is fetched as by the command fetch. " +
+		Long: "Adds a spider to the project that this directory lies in: a Go file, a test, and the page at the URL as its " +
+			"fixture. The page is fetched as by the command fetch. " +
 			"The spider is given to the call of cli.Main or cli.New in the program, if there is one such call.",
 		Example: "  " + c.name + " new spider books https://books.example/",
 		Args: func(cmd *cobra.Command, args []string) error {

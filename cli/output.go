@@ -45,7 +45,8 @@ func ours() []Ending {
 // openArchive records the crawl. An archive is never appended to, nor overwritten: feeds are made anew by another crawl, archives are not.
 func openArchive(_ *Run, out Output) (tegenaria.EngineOption, error) {
 	if out.Overwrite {
-		return nil, usagef("-O %s: an archive is not overwritten; remove it, or name a new one, for which {start} in the name stands for the time", out.Path)
+		return nil, usagef("-O %s: an archive is not overwritten; remove it, or name a new one, for which {start} in the "+
+			"name stands for the time", out.Path)
 	}
 	archive, err := warc.Create(out.Path, warc.Options{})
 	if err != nil {
@@ -78,7 +79,8 @@ func (a *App) ending(path string) (found Ending, err error) {
 		}
 	}
 	if found.Suffix == "" {
-		return found, fmt.Errorf("no format belongs to the ending of %q: use one of %s, some also with .gz or .zst, or - for lines of JSON on the standard output", path, strings.Join(known, ", "))
+		return found, fmt.Errorf("no format belongs to the ending of %q: use one of %s, some also with .gz or .zst, or - "+
+			"for lines of JSON on the standard output", path, strings.Join(known, ", "))
 	}
 	return found, nil
 }

@@ -40,7 +40,8 @@ func (c *call) parseCommand() *cobra.Command {
 	f := &parseFlags{}
 	cmd := &cobra.Command{
 		Use: "parse URL|PAGE", Short: "give one page to a spider",
-		Long: "Gives one page to a parser of a spider, and shows the items and requests that it sends. A URL is fetched as a crawl of this program would, and its pipelines get nothing. " +
+		Long: "Gives one page to a parser of a spider, and shows the items and requests that it sends. A URL is fetched as " +
+			"a crawl of this program would, and its pipelines get nothing. " +
 			"A PAGE is a file, read offline: markup, JSON, or with the ending .http a response of HTTP/1.1. " +
 			"Requests are shown before duplicates are left out. A parser that fails has the exit code 1.",
 		Example: "  " + c.name + " parse https://quotes.example/ --spider quotes\n" +
@@ -60,7 +61,8 @@ func (c *call) parseCommand() *cobra.Command {
 	flags.StringVar(&f.spider, "spider", "", "`NAME` of the spider; not needed if there is one alone")
 	flags.StringVar(&f.parser, "parser", "", "`NAME` of one of its parsers (default: the one that reads first pages)")
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
-	flags.StringArrayVar(&f.meta, "meta", nil, "value in the Meta of the request, `NAME=VALUE`: a number, true, false, a list or map in JSON, or else a text; may be repeated")
+	flags.StringArrayVar(&f.meta, "meta", nil, "value in the Meta of the request, `NAME=VALUE`: a number, true, false, a "+
+		"list or map in JSON, or else a text; may be repeated")
 	flags.StringVar(&f.data, "data", "", "value of RequestWithData of the request, as `JSON`")
 	flags.IntVar(&f.depth, "depth", 0, "follow the requests of a URL's page this many `LEVELS`, and show those pages too")
 	flags.BoolVar(&f.asJSON, "json", false, "write a line of JSON for each page")
@@ -136,7 +138,8 @@ func (f *parseFlags) check(page string) error {
 		}
 	}
 	online := isURL(page)
-	wrong(f.data != "" && !json.Valid([]byte(f.data)), "--data %s: it is no JSON; a text is written in quotation marks, as --data '\"oak\"'", f.data)
+	wrong(f.data != "" && !json.Valid([]byte(f.data)), "--data %s: it is no JSON; a text is written in quotation marks, "+
+		"as --data '\"oak\"'", f.data)
 	wrong(f.depth < 0, "--depth is %d; it must not be negative", f.depth)
 	wrong(f.depth > 0 && !online, "--depth: a file is read offline, and leads nowhere")
 	wrong(f.depth > 0 && f.save != "", "--depth and --save: a fixture has one page; leave one of them out")
@@ -411,8 +414,8 @@ func cellOf(v any) string {
 // mostFileName bounds a name of a file, in bytes: with an ending it is one that every file system takes.
 const mostFileName = 200
 
-// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers. One that is too long ends with
-// a hash.
+// fileName makes a name of a spider one of a file: letters, digits, - and _ stay, others are written as numbers. One
+// that is too long ends with a hash.
 func fileName(name string) string {
 	var b strings.Builder
 	for _, r := range []byte(name) {

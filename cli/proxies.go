@@ -98,8 +98,9 @@ func (s *commandSettings) leaves() []setting.Leaf {
 	return list
 }
 
-// middlewares returns an option with the pool of proxies, the sessions and the block rules that the settings say. A list that cannot be used is a
-// mistake of the setting that names it. A list that is read again and cannot be used is a warning of the logger.
+// middlewares returns an option with the pool of proxies, the sessions and the block rules that the settings say. A
+// list that cannot be used is a mistake of the setting that names it. A list that is read again and cannot be used is a
+// warning of the logger.
 func (l *layers) middlewares(logger *logrus.Logger) (tegenaria.EngineOption, error) {
 	var list []tegenaria.MiddlewaresInterface
 	p := l.own.Proxies
@@ -172,7 +173,8 @@ func settingsPaths(entries []entry, dir string, below bool) error {
 		}
 		if below {
 			if err := checkBelow(dir, e.text); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %s: %w; a settings file that was found names files and folders below its own alone: give %s, or trust the file by --config",
+				errs = append(errs, fmt.Errorf("%s: %s: %w; a settings file that was found names files and folders below its own "+
+					"alone: give %s, or trust the file by --config",
 					e.where, name, err, flag))
 				continue
 			}

@@ -32,7 +32,8 @@ func (c *call) reparseCommand() *cobra.Command {
 	f := &reparseFlags{}
 	cmd := &cobra.Command{
 		Use: "reparse DIR SPIDER", Short: "give the pages that a history has stored to a spider",
-		Long: "Crawls with a spider on the pages that crawl --history DIR has stored, without the network, and shows how the items differ from those of " +
+		Long: "Crawls with a spider on the pages that crawl --history DIR has stored, without the network, and shows how " +
+			"the items differ from those of " +
 			"the history. The history stays as it is, unless --keep is given. The outputs that the program has in its code get nothing.\n\n" +
 			"The table has the fields that have changed, with the number of items and one of them. The format jsonl has a line for each item " +
 			"that is new, changed or removed, as the command changes shows them; removed means that the crawl has not found the item. " +
@@ -51,7 +52,8 @@ func (c *call) reparseCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "overwrite", "O", nil,
-		"`FILE` for all items, in the format of its ending; the new one takes the place of the old one when the crawl has come to its end; may be repeated")
+		"`FILE` for all items, in the format of its ending; the new one takes the place of the old one when the crawl has "+
+			"come to its end; may be repeated")
 	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
 	f.addSettings(cmd)
 	f.addCache(flags, "`DIR` of the pages, where the crawl had a --cache (default: those of the history)")
@@ -232,7 +234,8 @@ func openStored(dir string, l *layers, fetch bool) (*httpcache.Cache, error) {
 	if fetch {
 		policy = httpcache.Develop
 	}
-	none := usagef("there are no stored pages in %s: crawl --history %s stores them; if that crawl had a --cache, give it here too", folder, dir)
+	none := usagef("there are no stored pages in %s: crawl --history %s stores them; if that crawl had a --cache, give "+
+		"it here too", folder, dir)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, none
 	}

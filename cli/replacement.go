@@ -11,7 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/outfile"
 )
 
-// replacement is an output that is written beside a file, and takes its place when it is complete: whoever looks sees the old file or the new one.
+// replacement is an output that is written beside a file, and takes its place when it is complete: whoever looks sees
+// the old file or the new one.
 type replacement struct {
 	path, beside string
 	ending       Ending

@@ -194,7 +194,8 @@ func (c *call) runsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each run, with its arguments, settings, rules and counts")
 	cmd.AddCommand(&cobra.Command{
 		Use: "compare RUN RUN", Short: "say what differs between two runs",
-		Long: "Says what differs between two runs, by their names in the list: arguments, settings, counts, the filled part of fields, status codes.",
+		Long: "Says what differs between two runs, by their names in the list: arguments, settings, counts, the filled part " +
+			"of fields, status codes.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("%s needs the names of two runs, and was given %d arguments", cmd.CommandPath(), len(args))

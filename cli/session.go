@@ -14,8 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// session fetches the pages of a shell, one after the other, in one crawl, which begins with the first page and goes on until Close: cookies,
-// delays and what robots.txt says are kept from page to page. It is the spider of that crawl.
+// session fetches the pages of a shell, one after the other, in one crawl, which begins with the first page and goes on
+// until Close: cookies, delays and what robots.txt says are kept from page to page. It is the spider of that crawl.
 type session struct {
 	run     *Run
 	signals bool                           // end a fetch

@@ -24,7 +24,9 @@ func (c *call) settingsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "settings [SPIDER]", Short: "show all settings and where they come from",
-		Long: "Shows every setting that a crawl would have, its value, and where that comes from: a flag, a line of the settings file, the code, or the default; with the name of a spider also its section of the file, and its arguments. Secrets are masked.",
+		Long: "Shows every setting that a crawl would have, its value, and where that comes from: a flag, a line of the " +
+			"settings file, the code, or the default; with the name of a spider also its section of the file, and its " +
+			"arguments. Secrets are masked.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("settings takes the name of one spider, and was given %q too", args[1])

@@ -19,7 +19,8 @@ func (c *call) shellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shell [URL|PAGE]", Short: "try selectors on a page",
 		Long: "Tries selectors on a page, one command in a line: css article | css h3 a | links. The command help lists the others. " +
-			"A URL is fetched as a crawl of this program would, whatever its status; cookies, delays and robots.txt are those of one crawl for all pages that are fetched. A PAGE is a file, read offline.\n\n" +
+			"A URL is fetched as a crawl of this program would, whatever its status; cookies, delays and robots.txt are those " +
+			"of one crawl for all pages that are fetched. A PAGE is a file, read offline.\n\n" +
 			"At a terminal lines can be edited, Tab completes the names of this page, and earlier lines are found with Ctrl-R. " +
 			"Else it reads a script from the standard input; the first command that fails ends that, with the exit code 1.",
 		Example: "  " + c.name + " shell https://quotes.example/\n" +

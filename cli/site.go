@@ -31,7 +31,8 @@ type siteFlags struct {
 
 func (f *siteFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.depth, "depth", -1, "of URLs: follow links up to this many `LEVELS` deep; 0 fetches the URLs alone, -1 has no limit")
-	flags.StringVar(&f.domains, "domains", "", "of URLs: comma-separated `HOSTS` to stay on, with their sub-domains (default: those of the URLs)")
+	flags.StringVar(&f.domains, "domains", "", "of URLs: comma-separated `HOSTS` to stay on, with their sub-domains "+
+		"(default: those of the URLs)")
 	flags.IntVar(&f.perHost, "per-host", 8, "of URLs: `REQUESTS` in flight at one host")
 	flags.IntVar(&f.hostPages, "host-pages", 0, "of URLs: ask each host for at most this `NUMBER` of pages; 0 has no limit")
 	flags.DurationVar(&f.delay, "delay", 0, "of URLs: `TIME` between the starts of two requests at one host")
@@ -40,7 +41,8 @@ func (f *siteFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.agent, "agent", "", "of URLs: User-Agent `NAME`, also for robots.txt (default tegenaria/"+tegenaria.Version+")")
 	flags.BoolVar(&f.ignoreRobots, "ignore-robots", false, "of URLs: do not ask for robots.txt")
 	flags.BoolVar(&f.sitemaps, "sitemaps", false, "of URLs: start from the pages in the sitemaps of their sites, too")
-	flags.StringArrayVar(&f.auth, "auth", nil, "of URLs: log in by Basic authentication, `ORIGIN=USER:PASSWORD` such as https://example.com=me:secret, or @FILE with such a text; may be repeated")
+	flags.StringArrayVar(&f.auth, "auth", nil, "of URLs: log in by Basic authentication, `ORIGIN=USER:PASSWORD` such as "+
+		"https://example.com=me:secret, or @FILE with such a text; may be repeated")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "of URLs: allow hosts with private and loopback addresses")
 }
 

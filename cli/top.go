@@ -22,7 +22,8 @@ const topHosts = 10
 func (c *call) topCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "top ADDRESS", Short: "show a crawl while it runs",
-		Long: "Shows the numbers of a crawl that runs with --listen, once a second, until the crawl is over or Ctrl-C. ADDRESS is what that crawl has printed. " +
+		Long: "Shows the numbers of a crawl that runs with --listen, once a second, until the crawl is over or Ctrl-C. " +
+			"ADDRESS is what that crawl has printed. " +
 			"Where the output is no terminal, it shows them once.",
 		Example:           "  " + c.name + " top 'http://127.0.0.1:8080/?token=…'",
 		ValidArgsFunction: cobra.NoFileCompletions,

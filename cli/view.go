@@ -22,7 +22,8 @@ func (c *call) viewCommand() *cobra.Command {
 	var g given
 	cmd := &cobra.Command{
 		Use: "view URL", Short: "show a page as a spider sees it",
-		Long: "Fetches a page as a crawl of this program would, and saves it as a file for a browser: images and styles come from the site, scripts, frames and forms do nothing. " +
+		Long: "Fetches a page as a crawl of this program would, and saves it as a file for a browser: images and styles " +
+			"come from the site, scripts, frames and forms do nothing. " +
 			"It prints the path of the file and, if the standard output is a terminal, opens the browser.",
 		Args: oneURL, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +82,8 @@ func isHTML(resp *tegenaria.Response) bool {
 const inertPolicy = "script-src 'none'; object-src 'none'; frame-src 'none'; form-action 'none'"
 
 // inert prepares the text of a page for a browser that reads it from a file. What is added stands behind the doctype, so that the
-// browser's tree has it first in the head: the first base counts. A byte order mark says that the text is UTF-8, whatever the page declares.
+// browser's tree has it first in the head: the first base counts. A byte order mark says that the text is UTF-8,
+// whatever the page declares.
 func inert(text, url string) string {
 	text = strings.TrimLeft(text, "\ufeff")
 	at := doctypeEnd(text)
@@ -102,8 +104,8 @@ func bare(url string) string {
 	return scheme + "//" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }
 
-// doctypeEnd returns where the doctype of a text ends; 0 if there is none, or if it is not certain that a browser finds it there. White space,
-// comments and an XML declaration may precede it.
+// doctypeEnd returns where the doctype of a text ends; 0 if there is none, or if it is not certain that a browser finds
+// it there. White space, comments and an XML declaration may precede it.
 func doctypeEnd(text string) int {
 	at := 0
 	for {

@@ -171,7 +171,8 @@ var nextAddress = regexp.MustCompile(`\s*,\s*(postgres(?:ql)?://)`)
 // configsOf returns how to connect to the servers of a job of this name.
 func configsOf(dsn, job string) (configs []*pgx.ConnConfig, err error) {
 	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") || job == "public" || job == "information_schema" {
-		return nil, fmt.Errorf("cluster: %q is no name of a job, which is a schema of its own: choose one of 1 to %d bytes that does not begin with pg_, and neither public nor information_schema", job, longestName)
+		return nil, fmt.Errorf("cluster: %q is no name of a job, which is a schema of its own: choose one of 1 to %d bytes "+
+			"that does not begin with pg_, and neither public nor information_schema", job, longestName)
 	}
 	addresses := []string{dsn}
 	if dsn = strings.TrimSpace(dsn); nextAddress.MatchString(","+dsn) && strings.HasPrefix(dsn, "postgres") {

@@ -19,7 +19,8 @@ func (e *InUseError) Error() string {
 	if e.Dir != "" {
 		return fmt.Sprintf("cluster: another process uses the folder %s: give each worker an Options.Dir of its own, or stop that process", e.Dir)
 	}
-	return fmt.Sprintf("cluster: a worker named %q is at work on the job %s: give each worker a name of its own by Options.Worker, or stop that one",
+	return fmt.Sprintf("cluster: a worker named %q is at work on the job %s: give each worker a name of its own by "+
+		"Options.Worker, or stop that one",
 		e.Worker, e.Job)
 }
 
@@ -37,10 +38,12 @@ type MismatchError struct {
 // Error says what to do.
 func (e *MismatchError) Error() string {
 	if e.What == suffixList {
-		return fmt.Sprintf("cluster: the job %s is divided by the %s %q, not %q: end its workers before one with the other list begins, or build all of them with the same version of golang.org/x/net",
+		return fmt.Sprintf("cluster: the job %s is divided by the %s %q, not %q: end its workers before one with the other "+
+			"list begins, or build all of them with the same version of golang.org/x/net",
 			e.Job, e.What, e.Stored, e.Asked)
 	}
-	return fmt.Sprintf("cluster: the job %s has the %s %q, not %q: resume it with the program and the options it was begun with, or choose another name for the job",
+	return fmt.Sprintf("cluster: the job %s has the %s %q, not %q: resume it with the program and the options it was "+
+		"begun with, or choose another name for the job",
 		e.Job, e.What, e.Stored, e.Asked)
 }
 
@@ -52,7 +55,8 @@ type DirError struct {
 
 // Error says what to do.
 func (e *DirError) Error() string {
-	return fmt.Sprintf("cluster: the folder %s belongs to the worker %q of the job %s: give each worker of each job an Options.Dir of its own", e.Dir, e.Worker, e.Job)
+	return fmt.Sprintf("cluster: the folder %s belongs to the worker %q of the job %s: give each worker of each job an "+
+		"Options.Dir of its own", e.Dir, e.Worker, e.Job)
 }
 
 // MissingError is the failure of [Dial] to find a job, or of [Job.Drain] to find a worker that is at work on it.
@@ -66,7 +70,8 @@ func (e *MissingError) Error() string {
 	if e.Worker != "" {
 		return fmt.Sprintf("cluster: no worker named %q is at work on the job %s: compare the name with those of Job.Status", e.Worker, e.Job)
 	}
-	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those of the workers, the first of which makes the job", e.Job)
+	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those "+
+		"of the workers, the first of which makes the job", e.Job)
 }
 
 // AloneError ends a run in which a callback has sent a request (Fetch) to a host that lies on a server of the job on
@@ -79,7 +84,8 @@ type AloneError struct {
 
 // Error says what to do.
 func (e *AloneError) Error() string {
-	return fmt.Sprintf("cluster: a callback waits to ask %s, and nobody works on server %d of the job %s, on which it lies; start as many workers as there are servers",
+	return fmt.Sprintf("cluster: a callback waits to ask %s, and nobody works on server %d of the job %s, on which it "+
+		"lies; start as many workers as there are servers",
 		e.Slot, e.Server, e.Job)
 }
 
@@ -90,8 +96,10 @@ type AddressError struct {
 
 // Error says what to do.
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("cluster: the address of the database (number %d of those that the DSN has) cannot be read, and is not shown since it may have a password: "+
-		"write it as postgres://user:password@host:5432/database, with the special characters of the password as in a URL (@ is %%40, / is %%2F), and several with a comma between them", e.Server+1)
+	return fmt.Sprintf("cluster: the address of the database (number %d of those that the DSN has) cannot be read, and "+
+		"is not shown since it may have a password: "+
+		"write it as postgres://user:password@host:5432/database, with the special characters of the password as in a URL "+
+		"(@ is %%40, / is %%2F), and several with a comma between them", e.Server+1)
 }
 
 // ServerError is the refusal of a server that cannot keep what it says it keeps.
@@ -117,7 +125,8 @@ type RightsError struct {
 
 // Error says what to do.
 func (e *RightsError) Error() string {
-	return fmt.Sprintf("cluster: %s the job %s: %v; the owner of a job needs CREATE on the database, the others USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables",
+	return fmt.Sprintf("cluster: %s the job %s: %v; the owner of a job needs CREATE on the database, the others USAGE on "+
+		"the schema and SELECT, INSERT, UPDATE, DELETE on its tables",
 		e.Doing, e.Job, e.Err)
 }
 
@@ -130,7 +139,8 @@ type FencedError struct{ Job, Worker string }
 
 // Error says what to do.
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun with its part, because this one was not heard of or there are two of its name: give each process a name of its own, and start this one again",
+	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun with its part, "+
+		"because this one was not heard of or there are two of its name: give each process a name of its own, and start this one again",
 		e.Worker, e.Job)
 }
 
@@ -149,7 +159,8 @@ func (e *Error) Error() string {
 		if e.Doing == "keeping" {
 			option = "TTL"
 		}
-		return fmt.Sprintf("cluster: %s the job %s: the database was away for %s: %v; when it is back, start the same job again, or set a longer Options.%s",
+		return fmt.Sprintf("cluster: %s the job %s: the database was away for %s: %v; when it is back, start the same job "+
+			"again, or set a longer Options.%s",
 			e.Doing, e.Job, e.Away.Round(time.Second/10), e.Err, option)
 	}
 	return fmt.Sprintf("cluster: %s the job %s: %v; start the same job again when the cause is gone", e.Doing, e.Job, e.Err)

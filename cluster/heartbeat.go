@@ -163,7 +163,8 @@ func (b *heartbeats) logSilence() {
 	b.silenceLogged = !over
 	b.mu.Unlock()
 	if !over {
-		note(b.run, true, map[string]any{"seconds": away.Seconds()}, "the database has not answered for %s%s: the crawl waits for it", report.Duration(away), why)()
+		note(b.run, true, map[string]any{"seconds": away.Seconds()}, "the database has not answered for %s%s: the crawl "+
+			"waits for it", report.Duration(away), why)()
 	}
 }
 

@@ -34,7 +34,8 @@ const (
 var itemsReady = []byte("table item")
 
 // errNoTable is the failure to store items with another cache.
-var errNoTable = errors.New("cluster: Items stores items in the database of a job: give the engine the cache of cluster.Open, or write a feed")
+var errNoTable = errors.New("cluster: Items stores items in the database of a job: give the engine the cache of " +
+	"cluster.Open, or write a feed")
 
 // GetPriority is part of tegenaria.PipelinesInterface.
 func (*ItemTable) GetPriority() int { return itemsPriority }

@@ -151,8 +151,10 @@ func (s *server) make(ctx context.Context, exists bool, partitions int) (int, er
 	}
 	at := location{ownServer: s.ownServer, servers: s.servers, partitions: partitions}
 	// Statements that are sent together are one transaction.
-	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions, servers, server, sessions) VALUES (%d, %d, %d, %d, %[6]d); "+
-		"INSERT INTO partition SELECT generate_series(0, %[7]d); INSERT INTO peer (server) SELECT n FROM generate_series(0, %[8]d) AS n WHERE n <> %[6]d",
+	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions, servers, server, "+
+		"sessions) VALUES (%d, %d, %d, %d, %[6]d); "+
+		"INSERT INTO partition SELECT generate_series(0, %[7]d); INSERT INTO peer (server) SELECT n FROM generate_series(0, "+
+		"%[8]d) AS n WHERE n <> %[6]d",
 		schema, tables, schemaVersion, partitions, s.servers, s.ownServer, at.partitionsHere()-1, s.servers-1)).ReadAll()
 	return partitions, err
 }

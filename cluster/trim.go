@@ -17,7 +17,8 @@ type CheckpointError struct{ Worker, Key string }
 
 // Error says what to do.
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: it died before it began to write, and there is nothing to cut, or Trim has to be given the outputs of its program, with the same paths and keys", e.Worker, e.Key)
+	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: it died before it began to write, and "+
+		"there is nothing to cut, or Trim has to be given the outputs of its program, with the same paths and keys", e.Worker, e.Key)
 }
 
 // Trim cuts the outputs of a worker that has died, and that is not to be started again, back to what it has settled:

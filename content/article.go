@@ -106,8 +106,9 @@ func WithoutImages() Option { return func(o *options) { o.images = false } }
 func CountTokens(count func(text string) int) Option { return func(o *options) { o.count = count } }
 
 // Main has [Extract] take the first element that a CSS selector matches as the one with the text, where a site is known. Inside of it only
-// what is no text by its element, its role or its attributes is left out, such as nav, footer and aria-hidden, whatever its names say. If it
-// matches nothing, or an element without text, the error of Extract is a [*NoTextError] that names it; if it is none, a [*css.SyntaxError].
+// what is no text by its element, its role or its attributes is left out, such as nav, footer and aria-hidden, whatever
+// its names say. If it matches nothing, or an element without text, the error of Extract is a [*NoTextError] that names
+// it; if it is none, a [*css.SyntaxError].
 func Main(selector string) Option {
 	compiled, err := css.Compile(selector)
 	return func(o *options) { o.main, o.mainText, o.mainErr = compiled, selector, err }
@@ -142,8 +143,8 @@ type extractor struct {
 }
 
 // Extract finds the main text of a page that was parsed as HTML; docURL is where the page came from. The error is a [*NoTextError] for a
-// page without text, for an XML document and for no document at all, a [*TooLargeError], or what [Main] says. The work and the memory are in
-// proportion to the page.
+// page without text, for an XML document and for no document at all, a [*TooLargeError], or what [Main] says. The work
+// and the memory are in proportion to the page.
 func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error) {
 	o := newOptions(opts)
 	chosen, err := o.chosen(doc, docURL)
@@ -239,9 +240,10 @@ func (x *extractor) body() uint32 {
 
 // Markdown returns the article as Markdown: CommonMark with the tables, footnotes and strikethrough of GFM. Links and pictures have
 // absolute URLs. Headings keep their levels. Characters that would be markup are escaped, so that a reader of GFM gives back the words,
-// the links and the structure of the page. A block of code has the language that its page names, an item of a list of tasks begins with [x] or
-// [ ]. Terms, titles of notes and the names of tabs, each before its part, are paragraphs in bold; what is said of a term is an item of a list.
-// A formula is its TeX, between $ or, displayed, $$, if the page has that, else its text. The elements sub and sup stay.
+// the links and the structure of the page. A block of code has the language that its page names, an item of a list of
+// tasks begins with [x] or [ ]. Terms, titles of notes and the names of tabs, each before its part, are paragraphs in
+// bold; what is said of a term is an item of a list. A formula is its TeX, between $ or, displayed, $$, if the page has
+// that, else its text. The elements sub and sup stay.
 //
 // Left out are emphasis that cannot be written in Markdown (in the middle of a word, beside punctuation), links inside of blocks of code,
 // and the structure of tables inside of tables. Relative links need a base of at most 4 KiB. A page
@@ -258,8 +260,8 @@ func (x *extractor) clone() *extractor {
 }
 
 // Markdown returns any element of an HTML document as Markdown, with all that it has for readers, hidden parts and asides included, but for
-// the elements nav and menu inside of it, controls and scripts: see [Article.Markdown]. docURL is where the document came from. It returns ""
-// where [Extract] would fail.
+// the elements nav and menu inside of it, controls and scripts: see [Article.Markdown]. docURL is where the document
+// came from. It returns "" where [Extract] would fail.
 func Markdown(n html.Node, docURL string, opts ...Option) string {
 	o := newOptions(opts)
 	x, err := newExtractor(n.Document(), docURL, o, n)

@@ -17,14 +17,15 @@ type Chunk struct {
 	// Headings are the headings that the piece is below, the outermost first; its own is the last one. A term of a definition list that has an
 	// id is one of them. They are plain text, of at most 300 characters each.
 	Headings []string
-	// Anchor is the fragment of a URL that leads to the piece, or to the nearest place above it that has one, without "#"; "" if there is none.
+	// Anchor is the fragment of a URL that leads to the piece, or to the nearest place above it that has one, without "#";
+	// "" if there is none.
 	Anchor string
 	// ID is the same at the next crawl if the URL of the page, Headings and the piece's own text are the same, whatever else has changed. Of
 	// pieces of a page that are equal in all of these, the first one, the second one and so on have IDs of their own.
 	ID   string
 	Text string // Markdown; the first piece below a heading begins with the heading, a piece of a table with its header
-	// Overlap is how many bytes at the beginning of Text are repeated: the header of a table that was cut, or the end of the piece before it (see
-	// the option [Overlap]).
+	// Overlap is how many bytes at the beginning of Text are repeated: the header of a table that was cut, or the end of
+	// the piece before it (see the option [Overlap]).
 	Overlap int
 	Tokens  int // that Text has
 	// Start and End are where in the page the piece's own text comes from, in bytes of the page as UTF-8 (see [html.Document.Source]): what

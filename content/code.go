@@ -12,8 +12,8 @@ func (w *writer) pre(n html.Node) {
 	w.fenced(n, text, n.Pos(), max(n.Pos(), to))
 }
 
-// codeTable writes a table that has the numbers of lines in the cells before those of the code as one block of code. Rows without such a cell,
-// such as one with the name of a file, are written before it.
+// codeTable writes a table that has the numbers of lines in the cells before those of the code as one block of code.
+// Rows without such a cell, such as one with the name of a file, are written before it.
 func (w *writer) codeTable(n html.Node) {
 	code := html.Node{} // the row that is the first one
 	for id := n.ID() + 1; id < w.x.info[n.ID()].end; id++ {
@@ -40,7 +40,8 @@ func (w *writer) codeTable(n html.Node) {
 	w.fenced(cell, text, code.Pos(), max(code.Pos(), to))
 }
 
-// codeOf returns the text of an element as it is, and where it ends in the source. Of a table of code it returns the rows with numbers of lines.
+// codeOf returns the text of an element as it is, and where it ends in the source. Of a table of code it returns the
+// rows with numbers of lines.
 func (w *writer) codeOf(n html.Node) (text []byte, to int) {
 	end := w.x.info[n.ID()].end
 	layout := false // white space between elements is not of the code

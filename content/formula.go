@@ -17,8 +17,9 @@ func mayHaveFormulas(source []byte) bool {
 	return false
 }
 
-// isFormulaTwin reports whether an element shows a formula that is written from another one: MathML beside an annotation in TeX, annotations
-// of MathML without TeX, what KaTeX and MathJax make of a formula for the eye, MediaWiki's picture of it.
+// isFormulaTwin reports whether an element shows a formula that is written from another one: MathML beside an
+// annotation in TeX, annotations of MathML without TeX, what KaTeX and MathJax make of a formula for the eye,
+// MediaWiki's picture of it.
 func (x *extractor) isFormulaTwin(n html.Node) bool {
 	if n.Namespace() == html.MathML {
 		p := n.Parent()

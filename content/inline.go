@@ -130,8 +130,9 @@ func (w *writer) word(r rune) {
 	}
 }
 
-// guardLink puts angle brackets around the URL of the link that ends here, before a word follows it without a space: readers that make links of
-// bare URLs may take what follows for a part of it, other than punctuation at the end of a word.
+// guardLink puts angle brackets around the URL of the link that ends here, before a word follows it without a space:
+// readers that make links of bare URLs may take what follows for a part of it, other than punctuation at the end of a
+// word.
 func (w *writer) guardLink() {
 	if w.linkEnd == 0 || w.linkEnd != len(w.para) {
 		return

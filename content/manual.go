@@ -78,8 +78,9 @@ func isSlug(id, heading []byte) bool {
 	return words > 1
 }
 
-// isApart reports whether the names of an element of a manual say that it is no text: a whole word of them does, the element is a container,
-// and it has no sentences below a heading of its own, nor most of the page's text. Where the element with the text was given, asides alone are.
+// isApart reports whether the names of an element of a manual say that it is no text: a whole word of them does, the
+// element is a container, and it has no sentences below a heading of its own, nor most of the page's text. Where the
+// element with the text was given, asides alone are.
 func (x *extractor) isApart(n html.Node, in *info) bool {
 	if n.Is(html.AtomAside) {
 		return !isNote(n) && !(x.besideText(n.PrevSibling(), html.Node.PrevSibling) && x.besideText(n.NextSibling(), html.Node.NextSibling))

@@ -6,8 +6,8 @@ import (
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// numberNames are the classes of the numbers of lines: Pygments, Rouge, Chroma, GitHub, Gitea, cgit, highlightjs-line-numbers, SyntaxHighlighter,
-// Doxygen, docutils, Javadoc, rustdoc.
+// numberNames are the classes of the numbers of lines: Pygments, Rouge, Chroma, GitHub, Gitea, cgit,
+// highlightjs-line-numbers, SyntaxHighlighter, Doxygen, docutils, Javadoc, rustdoc.
 var numberNames = [...]string{"linenos", "linenodiv", "lineno", "ln", "lnt", "lntd", "line-number", "line-numbers", "linenumber", "linenumbers", "rouge-gutter",
 	"gutter", "blob-num", "lines-num", "hljs-ln-numbers", "source-line-no", "src-line-numbers"}
 

@@ -16,7 +16,8 @@ const permalinkSigns = "¶#§◆∞🔗⚓"
 // permalinkWords are parts of the classes of links without words that lead to their own place.
 var permalinkWords = [...]string{"anchor", "permalink", "headerlink", "hash-link", "heading-link", "id_link"}
 
-// worded are classes of permalinks that may have words, such as those for screen readers: Sphinx and MkDocs, Docusaurus, Starlight, AnchorJS.
+// worded are classes of permalinks that may have words, such as those for screen readers: Sphinx and MkDocs,
+// Docusaurus, Starlight, AnchorJS.
 var worded = [...]string{"headerlink", "hash-link", "sl-anchor-link", "anchorjs-link"}
 
 // isTitle reports whether an element is one that tools give permalinks to: a heading, a term, a caption.
@@ -28,8 +29,8 @@ func isTitle(n html.Node) bool {
 	return false
 }
 
-// isPermalink reports whether a link was put beside a title by a tool to lead to it: it shows a sign such as ¶ or nothing, or its class says
-// so.
+// isPermalink reports whether a link was put beside a title by a tool to lead to it: it shows a sign such as ¶ or
+// nothing, or its class says so.
 func isPermalink(a html.Node, inTitle bool) bool {
 	if bytes.IndexByte(a.FindAttr(html.AtomHref).Raw(), '#') < 0 {
 		return false

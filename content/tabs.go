@@ -146,8 +146,8 @@ func panelBehind(label html.Node) html.Node {
 	return html.Node{}
 }
 
-// pairedTabs returns the labels of radio buttons, or the buttons, of a list that begins with one, and as many parts in the element behind the
-// list or behind that of one around it.
+// pairedTabs returns the labels of radio buttons, or the buttons, of a list that begins with one, and as many parts in
+// the element behind the list or behind that of one around it.
 func pairedTabs(first html.Node) (names, panels []html.Node) {
 	around := first.Parent()
 	if around.Is(html.AtomNav) {

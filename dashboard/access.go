@@ -91,7 +91,8 @@ func (a access) require(least role, next http.HandlerFunc) http.HandlerFunc {
 		switch is := a.of(r); {
 		case is == nobody:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="tegenaria"`)
-			refuse(w, http.StatusUnauthorized, "this needs the token of the address that the crawl has printed; a client that keeps no cookies sends it as Authorization: Bearer TOKEN")
+			refuse(w, http.StatusUnauthorized, "this needs the token of the address that the crawl has printed; a client that "+
+				"keeps no cookies sends it as Authorization: Bearer TOKEN")
 		case is < least:
 			refuse(w, http.StatusForbidden, "this token is for viewing; changes need the token of the address that the crawl has printed")
 		default:

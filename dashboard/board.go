@@ -30,15 +30,15 @@ type Options struct {
 	// The error says why there is none, such as that the job does not know it. It may be called concurrently. Without it the board knows
 	// the last 10,000 requests that have ended.
 	Explain func(ctx context.Context, url string) ([]JobRequest, error)
-	// Runs, unless nil, reads the earlier runs, the newest first. With an error it returns those that can be read. It is called by one goroutine
-	// at a time, every ten seconds at most.
+	// Runs, unless nil, reads the earlier runs, the newest first. With an error it returns those that can be read. It is
+	// called by one goroutine at a time, every ten seconds at most.
 	Runs func() ([]PastRun, error)
 	// Changed, unless nil, is called with what a user of the board has changed, in words: "paused". It may be called concurrently.
 	Changed func(what string)
 }
 
-// Board is the pages and the API of an engine as an http.Handler: it shows its runs, one after the other, and keeps the last one's numbers when that is
-// over. Make it with [New]. It may be used concurrently.
+// Board is the pages and the API of an engine as an http.Handler: it shows its runs, one after the other, and keeps the
+// last one's numbers when that is over. Make it with [New]. It may be used concurrently.
 type Board struct {
 	engine  *tegenaria.SpiderEngine
 	options Options
@@ -63,8 +63,8 @@ type Board struct {
 	settings []Setting // of the run; nil: none has begun
 }
 
-// New makes a board. It adds events to the engine and has it measure its callbacks, so it has to be called before [tegenaria.SpiderEngine.Run]; a run that is on is shown
-// without rates.
+// New makes a board. It adds events to the engine and has it measure its callbacks, so it has to be called before
+// [tegenaria.SpiderEngine.Run]; a run that is on is shown without rates.
 func New(engine *tegenaria.SpiderEngine, o Options) *Board {
 	b := &Board{engine: engine, options: o, access: newAccess(o.Token), made: make(map[string]page)}
 	b.life, b.close = context.WithCancel(context.Background())

@@ -37,7 +37,8 @@ type LateColumnError struct {
 
 // Error names the remedy.
 func (e *LateColumnError) Error() string {
-	return fmt.Sprintf("feed: %s has no column %q, and its header is written: name all columns with feed.Columns, or leave out feed.LateFails", e.Path, e.Column)
+	return fmt.Sprintf("feed: %s has no column %q, and its header is written: name all columns with feed.Columns, or "+
+		"leave out feed.LateFails", e.Path, e.Column)
 }
 
 // NoColumnsError is the failure to write an item as a row: it is neither a struct nor an object in JSON, or a struct that has none of the
@@ -51,7 +52,8 @@ type NoColumnsError struct {
 // Error names the type and the remedy.
 func (e *NoColumnsError) Error() string {
 	if e.Columns != nil {
-		return fmt.Sprintf("feed: an item of type %v has none of the columns %q: its fields are %q; mend feed.Columns, or leave it out", e.Type, e.Columns, e.Fields)
+		return fmt.Sprintf("feed: an item of type %v has none of the columns %q: its fields are %q; mend feed.Columns, or "+
+			"leave it out", e.Type, e.Columns, e.Fields)
 	}
 	return fmt.Sprintf("feed: an item of type %v has no fields, which would be the columns: make it a struct or a map", e.Type)
 }

@@ -320,7 +320,8 @@ func (f *Feed) isSet() bool {
 
 func (f *Feed) openSet(ctx context.Context, checkpoint []byte, lazy bool) error {
 	if f.mover == nil {
-		return fmt.Errorf("feed: the path %s has fields, and its file system cannot rename files: give WithFS a feed.MoverFS, or leave it out", f.path)
+		return fmt.Errorf("feed: the path %s has fields, and its file system cannot rename files: give WithFS a "+
+			"feed.MoverFS, or leave it out", f.path)
 	}
 	if err := f.mover.MakeFolder(f.template.Root()); err != nil {
 		return fmt.Errorf("feed: %w", filename.Unmade(f.template.Root(), err))

@@ -81,7 +81,8 @@ func (t *template) mistakes(path string, rotates, isSent bool) error {
 	case rotates && !t.Has(outfile.Part):
 		return fmt.Errorf("feed: the files of %s would all have one name: put {part} into it", path)
 	case len(t.ItemFields()) > 0 && !t.Has(outfile.Part):
-		return fmt.Errorf("feed: the path %s has {item.NAME}, and needs {part} too: where there are many values, a file is finished before the next item of its value comes", path)
+		return fmt.Errorf("feed: the path %s has {item.NAME}, and needs {part} too: where there are many values, a file is "+
+			"finished before the next item of its value comes", path)
 	}
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 type Option func(f *Feed)
 
 // Append lets a new job append to a file that is not empty. A resumed job always continues after its last line. In a [JSON] or [XML] file
-// items are added before the closing bracket or tag, in a compressed file as another gzip member or Zstandard frame. The columns of a [CSV] file
-// are those of its header, which must be equal to the [Columns] if these are given. A file of another format, a damaged file and a compressed
-// [JSON] or [XML] file are refused with an [*AppendError]. A feed with several files never changes finished ones: it begins with the first number
-// {part} whose name is free; without {part} a name that exists already is a [*NotEmptyError].
+// items are added before the closing bracket or tag, in a compressed file as another gzip member or Zstandard frame.
+// The columns of a [CSV] file are those of its header, which must be equal to the [Columns] if these are given. A file
+// of another format, a damaged file and a compressed [JSON] or [XML] file are refused with an [*AppendError]. A feed
+// with several files never changes finished ones: it begins with the first number {part} whose name is free; without
+// {part} a name that exists already is a [*NotEmptyError].
 func Append() Option { return func(f *Feed) { f.existing = keep } }
 
 // Overwrite lets a new job empty its file first. A resumed job always continues after its last line.
@@ -39,12 +40,12 @@ func StageBytes(n int) Option { return func(f *Feed) { f.bound = n } }
 // WithFS keeps the files in another file system.
 func WithFS(fs FS) Option { return func(f *Feed) { f.fs = fs } }
 
-// Gzip packs the file with gzip, whatever its name is. The file can be unpacked at any time, also while the crawl goes on. An open file takes
-// 1.3 MiB of memory.
+// Gzip packs the file with gzip, whatever its name is. The file can be unpacked at any time, also while the crawl goes
+// on. An open file takes 1.3 MiB of memory.
 func Gzip() Option { return func(f *Feed) { f.packing = gzipped } }
 
-// Zstd packs the file with Zstandard, whatever its name is. The file can be unpacked at any time, also while the crawl goes on. An open file takes
-// 2.6 MiB of memory.
+// Zstd packs the file with Zstandard, whatever its name is. The file can be unpacked at any time, also while the crawl
+// goes on. An open file takes 2.6 MiB of memory.
 func Zstd() Option { return func(f *Feed) { f.packing = zstandard } }
 
 // Unique writes only the first of the items that have the same key: the first one whose request is settled. Failed attempts do not
@@ -94,8 +95,8 @@ func MostFiles(n int) Option {
 // KeepEmpty makes a feed whose path has fields write a file even if there is no item.
 func KeepEmpty() Option { return func(f *Feed) { f.keepEmpty = true } }
 
-// Columns names the columns of a [CSV] file, in their order: by the names that fields have in JSON, or in Go. Other fields of items are left
-// out. A struct that has none of the columns is refused with a [*NoColumnsError].
+// Columns names the columns of a [CSV] file, in their order: by the names that fields have in JSON, or in Go. Other
+// fields of items are left out. A struct that has none of the columns is refused with a [*NoColumnsError].
 func Columns(names ...string) Option {
 	return func(f *Feed) {
 		if len(names) == 0 {

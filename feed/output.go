@@ -53,7 +53,8 @@ type CorruptError struct {
 
 // Error says what to do.
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("feed: %s is not as this job has left it: %v; put the file back, or start the job over with another file", e.Path, e.Err)
+	return fmt.Sprintf("feed: %s is not as this job has left it: %v; put the file back, or start the job over with "+
+		"another file", e.Path, e.Err)
 }
 
 // Unwrap returns what was found.

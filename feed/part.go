@@ -95,8 +95,8 @@ func (p *part) adopt(packing compression) error {
 	return p.pack() // in the next member, if it is packed
 }
 
-// survey reads a file that somebody else has written, as far as it has to be known: its two ends, all of a packed one, which has to be whole, and all
-// rows of CSV.
+// survey reads a file that somebody else has written, as far as it has to be known: its two ends, all of a packed one,
+// which has to be whole, and all rows of CSV.
 func (p *part) survey(packing compression) (foreign, error) {
 	var f foreign
 	all := io.NewSectionReader(p.file, 0, p.size)

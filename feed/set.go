@@ -86,7 +86,8 @@ type ManyFilesError struct {
 
 // Error names the remedies.
 func (e *ManyFilesError) Error() string {
-	return fmt.Sprintf("feed: %s has begun %d files, and may begin no more: name the files by a field with fewer values, or raise feed.MostFiles", e.Path, e.Most)
+	return fmt.Sprintf("feed: %s has begun %d files, and may begin no more: name the files by a field with fewer values, "+
+		"or raise feed.MostFiles", e.Path, e.Most)
 }
 
 // mostOpen is how many files are written at the same time.
@@ -247,8 +248,8 @@ func (s *fileSet) begin(key string) (*open, error) {
 	return o, nil
 }
 
-// nextName returns the name of the next file. A file of another job may have it: that is an error, or replaced when this one is finished; a feed that
-// appends takes the next number whose name is free.
+// nextName returns the name of the next file. A file of another job may have it: that is an error, or replaced when
+// this one is finished; a feed that appends takes the next number whose name is free.
 func (s *fileSet) nextName(key string, now time.Time) (string, error) {
 	a := filename.About{Spider: s.spider, Start: s.start, Time: now}
 	if key != "" {

@@ -21,7 +21,8 @@ func (p *part) straighten(f *Feed) error {
 		return nil
 	}
 	if f.mover == nil {
-		return fmt.Errorf("feed: %s has columns that came after its header, and its file system cannot rename files: name all columns with feed.Columns", p.path)
+		return fmt.Errorf("feed: %s has columns that came after its header, and its file system cannot rename files: name "+
+			"all columns with feed.Columns", p.path)
 	}
 	name := p.path + ".new"
 	if err := f.fs.Remove(name); err != nil {

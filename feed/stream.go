@@ -160,8 +160,8 @@ type zstdStream struct {
 	dirty bool
 }
 
-// zstdWindow is how far back a frame refers. With it a file that is open takes 2.6 MiB; the library's 4 MiB would take 18 MiB, of each of 256
-// files, and packs lines of JSON no better.
+// zstdWindow is how far back a frame refers. With it a file that is open takes 2.6 MiB; the library's 4 MiB would take
+// 18 MiB, of each of 256 files, and packs lines of JSON no better.
 const zstdWindow = 512 << 10
 
 func newZstdStream() *zstdStream {

@@ -21,8 +21,8 @@ type Target interface {
 	Send(ctx context.Context, name string, file io.ReadSeeker, size int64) error
 }
 
-// TargetError ends a run whose files could not be sent for longer than [Delivery].Patience, or were refused. The files stay in their folder:
-// run the same job again to send them.
+// TargetError ends a run whose files could not be sent for longer than [Delivery].Patience, or were refused. The files
+// stay in their folder: run the same job again to send them.
 type TargetError struct {
 	Path  string        // with its fields
 	Name  string        // of the file that could not be sent

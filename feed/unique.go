@@ -23,7 +23,8 @@ type UniqueFullError struct {
 
 // Error names the remedy.
 func (e *UniqueFullError) Error() string {
-	return fmt.Sprintf("feed: %s has %d different keys, and may remember no more: raise feed.MostKeys, or deliver to a database with a key", e.Path, e.Most)
+	return fmt.Sprintf("feed: %s has %d different keys, and may remember no more: raise feed.MostKeys, or deliver to a "+
+		"database with a key", e.Path, e.Most)
 }
 
 // unique knows the keys of all items that were written, in memory and in a file beside the feed's.

@@ -13,7 +13,8 @@ type NoFieldsError struct{ Type reflect.Type }
 
 // Error names the type and says what to do.
 func (e *NoFieldsError) Error() string {
-	return fmt.Sprintf("feed: an item of type %v would be written as {}: none of its fields can be seen; begin their names with a capital letter", e.Type)
+	return fmt.Sprintf("feed: an item of type %v would be written as {}: none of its fields can be seen; begin their "+
+		"names with a capital letter", e.Type)
 }
 
 // visible knows the types whose values are not empty in JSON.

@@ -87,8 +87,8 @@ type span struct {
 	form     uint32
 }
 
-// controlsOf returns the controls whose form owner is the form (HTML standard, section 4.10.18.3). It takes one walk of the page, and one of its
-// tags.
+// controlsOf returns the controls whose form owner is the form (HTML standard, section 4.10.18.3). It takes one walk of
+// the page, and one of its tags.
 func controlsOf(form html.Node) []control {
 	s := survey{doc: form.Document(), form: form, id: form.Attr("id")}
 	s.findSpans()
@@ -190,8 +190,9 @@ func (s *survey) owner(n html.Node, above state) uint32 {
 	return above.form
 }
 
-// findSpans reads the tags of the page. A form owns the controls that are parsed between its start tag and the next end tag of a form, even where
-// the parser moves one of them elsewhere, as it does with a form between the rows of a table (sections 13.2.4.4 and 13.2.6.1).
+// findSpans reads the tags of the page. A form owns the controls that are parsed between its start tag and the next end
+// tag of a form, even where the parser moves one of them elsewhere, as it does with a form between the rows of a table
+// (sections 13.2.4.4 and 13.2.6.1).
 func (s *survey) findSpans() {
 	if s.doc.IsXML() {
 		return

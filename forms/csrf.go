@@ -46,8 +46,9 @@ var csrfCookies = []struct{ name, header string }{
 	{"_xsrf", "X-XSRFToken"}, // Tornado
 }
 
-// FindCSRF finds the token of a page, for logins that a script sends: in a meta element, or else in a cookie that the scripts of common frameworks
-// read. cookies are those of the page by name. Tokens in hidden fields travel with their form and are not looked for.
+// FindCSRF finds the token of a page, for logins that a script sends: in a meta element, or else in a cookie that the
+// scripts of common frameworks read. cookies are those of the page by name. Tokens in hidden fields travel with their
+// form and are not looked for.
 func FindCSRF(doc *html.Document, cookies map[string]string) CSRF {
 	var found CSRF
 	header, field := "", ""

@@ -18,8 +18,8 @@ type Entry struct {
 	Type  string // the Content-Type of a value in multipart/form-data; "": none is sent, as by browsers
 }
 
-// Entries returns what the form sends, in order: the entry list of the HTML standard (section 4.10.21.4), then what Add has added. Nothing of
-// it is encoded yet.
+// Entries returns what the form sends, in order: the entry list of the HTML standard (section 4.10.21.4), then what Add
+// has added. Nothing of it is encoded yet.
 func (f *Form) Entries() []Entry {
 	var entries []Entry
 	encoding, clicked := f.charset(), f.button()

@@ -105,8 +105,8 @@ func (f *Form) Add(name string, values ...string) error {
 	return nil
 }
 
-// Check checks the checkboxes and radio buttons of a name that have one of these values, or all checkboxes of the name if no value is given. Others
-// stay as they are, but for radio buttons, of which one is checked.
+// Check checks the checkboxes and radio buttons of a name that have one of these values, or all checkboxes of the name
+// if no value is given. Others stay as they are, but for radio buttons, of which one is checked.
 func (f *Form) Check(name string, values ...string) error { return f.check(name, values, true) }
 
 // Uncheck is the reverse of [Form.Check].
@@ -173,8 +173,9 @@ func (f *Form) known(name string, values []string, among []*control) error {
 	return nil
 }
 
-// Choose chooses exactly these options of a select, by their values or, if no value fits, by the texts that they show; of radio buttons the one
-// with this value, and of checkboxes those with these. No option chooses none, which a select with several lines allows.
+// Choose chooses exactly these options of a select, by their values or, if no value fits, by the texts that they show;
+// of radio buttons the one with this value, and of checkboxes those with these. No option chooses none, which a select
+// with several lines allows.
 func (f *Form) Choose(name string, options ...string) error {
 	found, err := f.find(name, "a select", func(c *control) bool { return c.kind == list || c.kind == radio || c.kind == checkbox })
 	if err != nil {
@@ -260,9 +261,9 @@ func (f *Form) Upload(name string, files ...File) error {
 	return nil
 }
 
-// Click says which button sends the form: by its name, its value or text, or its id, in this order. Without Click it is the first button, as
-// when Enter is pressed; Click("") sends the form without a button, as a script does. A picture is clicked at its left upper corner, see
-// [Form.ClickAt].
+// Click says which button sends the form: by its name, its value or text, or its id, in this order. Without Click it is
+// the first button, as when Enter is pressed; Click("") sends the form without a button, as a script does. A picture is
+// clicked at its left upper corner, see [Form.ClickAt].
 func (f *Form) Click(button string) error { return f.ClickAt(button, 0, 0) }
 
 // ClickAt is [Form.Click] at a place of a picture (input type=image): x pixels to the right and y down from its left upper corner.

@@ -62,8 +62,8 @@ func Find(n html.Node) html.Node {
 	return s.doc.Node(s.owner(n, state{}))
 }
 
-// Of reads the form that a node belongs to, see [Find]. docURL is the URL of the page, which an action is resolved against; a base element counts. The
-// error is a [*FormError] that lists the forms of the page.
+// Of reads the form that a node belongs to, see [Find]. docURL is the URL of the page, which an action is resolved
+// against; a base element counts. The error is a [*FormError] that lists the forms of the page.
 func Of(n html.Node, docURL string, options ...Option) (*Form, error) {
 	form := Find(n)
 	if form.IsZero() {

@@ -37,8 +37,8 @@ var mediaTypes = map[string]string{
 	".svg": "image/svg+xml", ".avif": "image/avif", ".mp3": "audio/mpeg", ".mp4": "video/mp4", ".webm": "video/webm",
 }
 
-// TypeByName returns the media type of a file by the ending of its name, application/octet-stream if the ending is not a common one. It does not
-// depend on the machine.
+// TypeByName returns the media type of a file by the ending of its name, application/octet-stream if the ending is not
+// a common one. It does not depend on the machine.
 func TypeByName(name string) string {
 	if t, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
 		return t
@@ -124,9 +124,10 @@ const maxUpload = 1 << 30
 
 var errUpload = errors.New("it is larger than 1 GiB")
 
-// Multipart makes a body in multipart/form-data (RFC 7578) of these entries, as browsers write it: names and values are sent as they are; in the
-// names line ends and quotation marks are percent-encoded. The boundary depends on all that is sent and on nothing else, so equal entries
-// give equal bodies, and content that is made to contain it cannot be made. The error is that of a file.
+// Multipart makes a body in multipart/form-data (RFC 7578) of these entries, as browsers write it: names and values are
+// sent as they are; in the names line ends and quotation marks are percent-encoded. The boundary depends on all that is
+// sent and on nothing else, so equal entries give equal bodies, and content that is made to contain it cannot be made.
+// The error is that of a file.
 func Multipart(entries ...Entry) (*Body, error) {
 	sum := sha256.New()
 	var parts [][]byte

@@ -30,10 +30,10 @@ var (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Submit returns the request that a browser would make (HTML standard, section 4.10.21.3): what Click has clicked, or else the first button, may name
-// another action, method and encoding than the form. The error is a [*FormError]: the first mistake in filling in the form, an action that is
-// no URL of http or https, the method dialog, or a file that cannot be read. Constraints such as required and pattern are not checked, as with
-// novalidate.
+// Submit returns the request that a browser would make (HTML standard, section 4.10.21.3): what Click has clicked, or
+// else the first button, may name another action, method and encoding than the form. The error is a [*FormError]: the
+// first mistake in filling in the form, an action that is no URL of http or https, the method dialog, or a file that
+// cannot be read. Constraints such as required and pattern are not checked, as with novalidate.
 func (f *Form) Submit() (*Submission, error) {
 	if f.err != nil {
 		return nil, f.err

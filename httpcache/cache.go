@@ -71,8 +71,9 @@ type Options struct {
 	// Keep reports whether a response may be stored, beside its status; nil: all may. It is called when the response has come,
 	// before the middlewares see it, and concurrently. It must not change the response.
 	Keep func(resp *tegenaria.Response) bool
-	// Unconditional is for the policy Refresh: each visit of this number asks for a page without the validators of the stored one, so that a site
-	// whose validators never change is found out (default 10). 1 never uses validators, and a negative number always does.
+	// Unconditional is for the policy Refresh: each visit of this number asks for a page without the validators of the
+	// stored one, so that a site whose validators never change is found out (default 10). 1 never uses validators, and a
+	// negative number always does.
 	Unconditional int
 }
 
@@ -117,13 +118,16 @@ type NotStoredError struct {
 // Error names the page and the remedy.
 func (e *NotStoredError) Error() string {
 	if e.Folder == "" {
-		return fmt.Sprintf("httpcache: the cache does not answer the request %s %s: it is for another downloader, or has a Range, a precondition or an unread body; leave that out, or use another policy than replay",
+		return fmt.Sprintf("httpcache: the cache does not answer the request %s %s: it is for another downloader, or has a "+
+			"Range, a precondition or an unread body; leave that out, or use another policy than replay",
 			e.Method, e.URL)
 	}
 	if e.OnlyIfCached {
-		return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, or not fresh, and the Cache-Control of the request is only-if-cached: leave that out", e.Method, e.URL, e.Folder)
+		return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, or not fresh, and the Cache-Control of the "+
+			"request is only-if-cached: leave that out", e.Method, e.URL, e.Folder)
 	}
-	return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, and the policy replay does not use the network: crawl it once with the policy develop", e.Method, e.URL, e.Folder)
+	return fmt.Sprintf("httpcache: the page %s %s is not stored in %s, and the policy replay does not use the network: "+
+		"crawl it once with the policy develop", e.Method, e.URL, e.Folder)
 }
 
 // Open opens the cache in a folder, which is made if there is none. The caller closes it after the last run that uses it. The error is

@@ -20,8 +20,9 @@
 //
 // The pipeline fetches with Context.Fetch, so that scope, robots.txt, delays, proxies, retries, redirects and the guard of addresses hold
 // as for pages. The body goes into a temporary file as it comes, and its SHA-256 sum is made meanwhile: no body is ever in memory, and a
-// body that becomes larger than Options.Size is not read further. The content decides what the file is called, never the URL; where its first
-// bytes name a container only (ZIP, OLE, text, XML) or nothing, Content-Type or Content-Disposition chooses among the endings that it can have:
+// body that becomes larger than Options.Size is not read further. The content decides what the file is called, never
+// the URL; where its first bytes name a container only (ZIP, OLE, text, XML) or nothing, Content-Type or
+// Content-Disposition chooses among the endings that it can have:
 //
 //	full/ab/ab34….jpg           the file; "ab34…" is its SHA-256 sum, the ending says what it is
 //	thumbs/small/ab/ab34….jpg   its thumbnail "small"
@@ -51,6 +52,7 @@
 // more than Options.Pixels, or that takes more than Options.Memory to decode, is refused before it is decoded, and so is a JPEG with more
 // than 100 scans. It is decoded to the end, an animation as far as its first frame, so that a picture that is cut or damaged is found.
 // Options.CPU bounds how many are decoded at the same time, and Options.Time how long one of them may take. Width and height are those that
-// a viewer shows: the orientation that a camera has noted (EXIF) is applied, also to thumbnails and with Options.Convert. An animated picture
-// is kept as it is, and its thumbnails show the first frame; of an animated WebP there are none.
+// a viewer shows: the orientation that a camera has noted (EXIF) is applied, also to thumbnails and with
+// Options.Convert. An animated picture is kept as it is, and its thumbnails show the first frame; of an animated WebP
+// there are none.
 package media

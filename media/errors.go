@@ -78,7 +78,8 @@ type StoreError struct {
 
 // Error names the remedy.
 func (e *StoreError) Error() string {
-	return fmt.Sprintf("media: storing %s: %v; see that there is room, and that it may be written to, and run the job again: it goes on where it was", e.Path, e.Err)
+	return fmt.Sprintf("media: storing %s: %v; see that there is room, and that it may be written to, and run the job "+
+		"again: it goes on where it was", e.Path, e.Err)
 }
 
 // Unwrap returns the error of the system or of the Store.

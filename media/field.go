@@ -78,7 +78,8 @@ func fieldOf(t reflect.Type, f reflect.StructField, tag string) (one field, text
 	case f.Type != stringType && f.Type != stringsType:
 		return one, fmt.Sprintf("the field is a %s", f.Type)
 	case target.Type != resultsType && (target.Type != resultType || f.Type == stringsType):
-		return one, fmt.Sprintf("the results would go into %s, a %s: make it a media.Result, or for several URLs a []media.Result", into, target.Type)
+		return one, fmt.Sprintf("the results would go into %s, a %s: make it a media.Result, or for several URLs a "+
+			"[]media.Result", into, target.Type)
 	case throughPointer(t, f.Index) || throughPointer(t, target.Index):
 		return one, "the field is one of an embedded pointer"
 	}

@@ -29,10 +29,12 @@ type BlockRules struct {
 
 // Blocks ends the attempt of a request whose answer a site has blocked, with a [*tegenaria.BlockedError]: such an answer is neither
 // parsed nor cached. The request is tried again, at once if it went through a proxy, since a pool of package proxy chooses another one, or
-// else after a pause that grows from a second to a minute. In its last attempt it ends as gave-up, with the reason "blocked: " and the rule.
+// else after a pause that grows from a second to a minute. In its last attempt it ends as gave-up, with the reason
+// "blocked: " and the rule.
 //
-// After 50 blocked answers of a host and port without one page between them, all further requests to it end so without being sent, until the
-// end of the run: also those that wait for a proxy or a session. A middleware of its own with a low priority sees to that, see Group.
+// After 50 blocked answers of a host and port without one page between them, all further requests to it end so without
+// being sent, until the end of the run: also those that wait for a proxy or a session. A middleware of its own with a
+// low priority sees to that, see Group.
 //
 // Blocks recognises blocks so that the crawl changes its pace and its identity. It solves no challenges.
 type Blocks struct {
@@ -91,7 +93,8 @@ func (m *Blocks) Group([]tegenaria.MiddlewaresInterface) []tegenaria.Middlewares
 	return []tegenaria.MiddlewaresInterface{&m.lost}
 }
 
-// lostHosts gives up requests to hosts which block them all, before other middlewares choose an identity for them or have them wait for one.
+// lostHosts gives up requests to hosts which block them all, before other middlewares choose an identity for them or
+// have them wait for one.
 type lostHosts struct {
 	part
 	blocks *Blocks

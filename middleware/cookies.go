@@ -110,7 +110,8 @@ type TooManyCookieJarsError struct {
 
 // Error names jar, limit and remedy.
 func (e *TooManyCookieJarsError) Error() string {
-	return fmt.Sprintf("middleware: cookie jar %q is above CookieOptions.Jars = %d; raise the limit or Clear jars that are not needed any more", e.Jar, e.Limit)
+	return fmt.Sprintf("middleware: cookie jar %q is above CookieOptions.Jars = %d; raise the limit or Clear jars that "+
+		"are not needed any more", e.Jar, e.Limit)
 }
 
 // jarOf returns the name of a request's jar.

@@ -30,8 +30,9 @@ type RetryOptions struct {
 	Times int // attempts beyond the first; 0: 3, negative: none
 
 	// Unreachable is how often a request is tried again whose site could not be connected to, which may be an outage, or whose
-	// downloader has failed, such as a browser on a machine that is short of memory; 0: 9, which takes two to four minutes; negative: as Times, which also holds where it is more, or none. For start requests
-	// Times holds: a site that nobody has seen yet may not exist.
+	// downloader has failed, such as a browser on a machine that is short of memory; 0: 9, which takes two to four
+	// minutes; negative: as Times, which also holds where it is more, or none. For start requests Times holds: a site that
+	// nobody has seen yet may not exist.
 	Unreachable int
 
 	Codes []int // status codes that may be better next time; nil: 408 429 500 502 503 504 522 524
@@ -47,10 +48,11 @@ type RetryOptions struct {
 
 // Retry retries requests after temporary failures: a status code of the list, a timeout, a failed look-up of the
 // name, a connection that was refused or broke off, a proxy that refuses for a reason that may go away, a header or a
-// body that was cut short, an error of a downloader whose method Temporary returns true, such as a browser that was lost. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
+// body that was cut short, an error of a downloader whose method Temporary returns true, such as a browser that was
+// lost. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
 // §10.2.3, seconds or date) are over. Where there was no connection at all the site may be away for a while: such a
-// request is tried more often, see RetryOptions.Unreachable. After the last attempt it ends as gave-up, with a reason such as
-// "status 503" or "timeout", and the ErrorHandlers are called.
+// request is tried more often, see RetryOptions.Unreachable. After the last attempt it ends as gave-up, with a reason
+// such as "status 503" or "timeout", and the ErrorHandlers are called.
 //
 // Failures that would occur again are not retried: a bad certificate, a private address, a body that is
 // too large, an invalid request. Neither is a code that RequestWithAllowedStatusCode lets reach the parser. POST

@@ -138,8 +138,8 @@ func mix(key, hash uint64) uint64 {
 }
 
 // dateLen returns how long the date is that s begins with, after a slash: /2031-05, /2031-05-07, /20310507, /2031/05,
-// /2031/05/07, in any year of four digits. 0: there is none. The months and days of dates that slashes part have two digits: one that has not may
-// be the number of a page.
+// /2031/05/07, in any year of four digits. 0: there is none. The months and days of dates that slashes part have two
+// digits: one that has not may be the number of a page.
 func dateLen(s string) int {
 	const digits4, digits2 = 4, 2
 	if len(s) < len("/2031-05") || s[0] != '/' {

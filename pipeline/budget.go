@@ -56,11 +56,12 @@ type BudgetFullError struct{ Keys int }
 
 // Error names the remedy.
 func (e *BudgetFullError) Error() string {
-	return fmt.Sprintf("pipeline: the budget has %d keys, and may have no more: raise BudgetOptions.Keys, or choose keys that are fewer", e.Keys)
+	return fmt.Sprintf("pipeline: the budget has %d keys, and may have no more: raise BudgetOptions.Keys, or choose keys "+
+		"that are fewer", e.Keys)
 }
 
-// Budget makes a pipeline that lets a number of items of each key pass: of each host, type or key of your own. Further ones are dropped, with
-// a [*BudgetError] as the reason.
+// Budget makes a pipeline that lets a number of items of each key pass: of each host, type or key of your own. Further
+// ones are dropped, with a [*BudgetError] as the reason.
 //
 // In a job that can be resumed the counts are stored with the requests that the items came from: after a crash an item counts once, and
 // the bound holds for the whole job. An item that a later pipeline drops has been counted. A Budget serves one run at a time.

@@ -31,11 +31,13 @@ type CleanOptions struct {
 // cleanWords are the words of the tag clean.
 var cleanWords = []string{"lines", "off"}
 
-// Clean makes a pipeline that cleans all texts of items of type T: those of fields, lists, maps, pointers and values of interface types, to a depth of
-// 100 levels; deeper ones stay as they are. Keys of maps stay. See [CleanText] for what is done to a text.
+// Clean makes a pipeline that cleans all texts of items of type T: those of fields, lists, maps, pointers and values of
+// interface types, to a depth of 100 levels; deeper ones stay as they are. Keys of maps stay. See [CleanText] for what
+// is done to a text.
 //
-// A field whose tag is clean:"lines" keeps its line breaks, as [CleanLines] says, and one whose tag is clean:"off" stays as it is. Types that read or write
-// themselves, such as time.Time and url.URL, stay too, and so does a []byte. What is changed is changed in a copy.
+// A field whose tag is clean:"lines" keeps its line breaks, as [CleanLines] says, and one whose tag is clean:"off"
+// stays as it is. Types that read or write themselves, such as time.Time and url.URL, stay too, and so does a []byte.
+// What is changed is changed in a copy.
 //
 // Another word in such a tag is a [*TagError] and an error of Run before the first request, and so is a type without any text.
 func Clean[T any](o CleanOptions) tegenaria.PipelinesInterface {
@@ -149,7 +151,8 @@ func (m *cleanTypes) field(c *cleaner, f reflect.StructField, i int, path string
 	case has && !slices.Contains(cleanWords, word):
 		m.errs = append(m.errs, &TagError{m.item, goPath, tagPair{"clean", word}.String(), fmt.Errorf("%q is none of %s", word, strings.Join(cleanWords, ", "))})
 	case has && !f.IsExported():
-		m.errs = append(m.errs, &TagError{m.item, goPath, tagPair{"clean", word}.String(), errors.New("the field is not exported, so nobody sees it")})
+		m.errs = append(m.errs, &TagError{m.item, goPath, tagPair{"clean", word}.String(), errors.New("the field is not " +
+			"exported, so nobody sees it")})
 	case f.IsExported() && word != "off":
 		c.fields = append(c.fields, cleanField{i, word == "lines", m.of(f.Type, goPath)})
 	case f.Anonymous && f.Type.Kind() == reflect.Struct: // its exported fields are those of the item

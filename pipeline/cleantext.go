@@ -13,15 +13,15 @@ type mode struct {
 	lines                        bool // line breaks stay
 }
 
-// CleanText returns a text as [Clean] leaves it: without control characters and byte order marks, in NFC, with one space for each run of white space,
-// and without white space at its ends. Bytes that are not UTF-8 become U+FFFD. A text that is clean is returned as it is; cleaning twice
-// changes nothing more.
+// CleanText returns a text as [Clean] leaves it: without control characters and byte order marks, in NFC, with one
+// space for each run of white space, and without white space at its ends. Bytes that are not UTF-8 become U+FFFD. A
+// text that is clean is returned as it is; cleaning twice changes nothing more.
 func CleanText(s string) string {
 	return mode{control: true, nfc: true, collapse: true, trim: true}.clean(s)
 }
 
-// CleanLines returns a text as [CleanText] does, but its lines stay: each is cleaned by itself, CR LF and the other line ends of Unicode become
-// "\n", of several empty lines one is left, and there is none at the ends.
+// CleanLines returns a text as [CleanText] does, but its lines stay: each is cleaned by itself, CR LF and the other
+// line ends of Unicode become "\n", of several empty lines one is left, and there is none at the ends.
 func CleanLines(s string) string {
 	return mode{control: true, nfc: true, collapse: true, trim: true, lines: true}.clean(s)
 }

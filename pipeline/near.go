@@ -57,13 +57,15 @@ const defaultShingles = 20
 // key. The item that goes on is a copy. With Drop near duplicates are dropped, and the others are compared with those that were kept.
 // If T is no pointer, items of type *T are compared too; items of other types, and those with too few words, pass unchanged.
 //
-// In a job that can be resumed the index is stored with the requests that the items came from. A page that is fetched again after a crash, or because
-// its attempt has failed, finds its own text in the index: the same text of the same URL is no duplicate. An item is also compared with those of
-// pages that are not settled yet. If the item that it is like fails in a later pipeline, or its page for good, the mark names a page
-// without an item; with Drop neither item is kept then.
+// In a job that can be resumed the index is stored with the requests that the items came from. A page that is fetched
+// again after a crash, or because its attempt has failed, finds its own text in the index: the same text of the same
+// URL is no duplicate. An item is also compared with those of pages that are not settled yet. If the item that it is
+// like fails in a later pipeline, or its page for good, the mark names a page without an item; with Drop neither item
+// is kept then.
 //
-// When the index is full, a [*content.NearFullError] ends the run; the job can be resumed with a larger one. A nil func, and a type without a
-// place for the mark, are errors of Run before the first request. The pipeline serves one run at a time.
+// When the index is full, a [*content.NearFullError] ends the run; the job can be resumed with a larger one. A nil
+// func, and a type without a place for the mark, are errors of Run before the first request. The pipeline serves one
+// run at a time.
 func NearDuplicates[T any](text func(item T) string, o NearOptions) tegenaria.PipelinesInterface {
 	if o.Priority == 0 {
 		o.Priority = NearPriority

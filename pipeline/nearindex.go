@@ -21,9 +21,9 @@ const mostURL = 2048
 // nearIndex knows the texts of a job: those that are stored, and those of requests that are not settled yet. Its caller holds a lock.
 //
 // A text is owned by the attempt that came with it. When another attempt relies on it, because its own item is like it, the text is
-// stored with that attempt at the latest, before the texts of that attempt: so in the file a text comes after all that it is like. When its owner runs again,
-// it finds its text by hash and URL, and is compared with older ones alone. So of two items that are alike one at least is not marked,
-// whatever crashes in between.
+// stored with that attempt at the latest, before the texts of that attempt: so in the file a text comes after all that
+// it is like. When its owner runs again, it finds its text by hash and URL, and is compared with older ones alone. So
+// of two items that are alike one at least is not marked, whatever crashes in between.
 type nearIndex struct {
 	hashes  *content.Near
 	at      []int64  // by id: where the record is, as far as it was appended; else it waits

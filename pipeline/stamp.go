@@ -33,8 +33,8 @@ type StampOptions struct {
 }
 
 // Stamp makes a pipeline that writes into each item of type T where it comes from: into the one exported field of type [Origin] or *Origin,
-// which may be that of an embedded struct. Items of type map[string]any get a key. If T is no pointer, items of type *T are stamped too; items
-// of other types pass unchanged. The item that goes on is a copy.
+// which may be that of an embedded struct. Items of type map[string]any get a key. If T is no pointer, items of type *T
+// are stamped too; items of other types pass unchanged. The item that goes on is a copy.
 //
 // A type without such a field, or with several, is an error of Run before the first request. A Stamp serves one run at a time.
 func Stamp[T any](o StampOptions) tegenaria.PipelinesInterface {

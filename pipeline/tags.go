@@ -52,8 +52,9 @@ func likeOneOf(key string, words []string) (word string, ok bool) {
 	return "", false
 }
 
-// isSlip reports whether a key is a word with two letters swapped, one doubled or one missing; of words with five letters also with one letter
-// too many, or another one that is not the first. Short words are like too many keys of others.
+// isSlip reports whether a key is a word with two letters swapped, one doubled or one missing; of words with five
+// letters also with one letter too many, or another one that is not the first. Short words are like too many keys of
+// others.
 func isSlip(key, word string) bool {
 	n := 0 // equal at the beginning
 	for n < len(key) && n < len(word) && key[n] == word[n] {

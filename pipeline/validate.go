@@ -30,16 +30,18 @@ const maxDepth = 100
 //	oneof      "new|used|like new": the texts, or whole numbers, that are allowed
 //	url        "true": an absolute URL of http or https; "http", "https": of this scheme
 //
-// The bounds of a [selector.Money] are amounts, "0.01", or amounts of one currency, "0.01 EUR"; those of other currencies, and the zero value, are then in
-// no range. min and max also compare values of a type that has UnmarshalText, and Compare or Cmp with another one. match, oneof and url of a list or a map are
-// for each of its elements. Structs are checked to any depth, in lists, maps and pointers too, but not in values of an interface type.
+// The bounds of a [selector.Money] are amounts, "0.01", or amounts of one currency, "0.01 EUR"; those of other
+// currencies, and the zero value, are then in no range. min and max also compare values of a type that has
+// UnmarshalText, and Compare or Cmp with another one. match, oneof and url of a list or a map are for each of its
+// elements. Structs are checked to any depth, in lists, maps and pointers too, but not in values of an interface type.
 //
 // A value that is not there is not checked: a nil pointer, and the zero value of a field that JSON leaves out (omitempty, omitzero).
 // The error of an item is an [*InvalidError] with all its faults. An item whose values are nested deeper than 100 levels is not valid.
 //
-// A mistake in a tag is a [*TagError] and an error of Run before the first request, together with all others: a value that is no bound, a wrong regular
-// expression, a min greater than its max, a word that the type of the field does not go with, a tag that is malformed, and a key
-// such as Min or mtach that is only a slip away from a word above. T is a struct, or a pointer to one.
+// A mistake in a tag is a [*TagError] and an error of Run before the first request, together with all others: a value
+// that is no bound, a wrong regular expression, a min greater than its max, a word that the type of the field does not
+// go with, a tag that is malformed, and a key such as Min or mtach that is only a slip away from a word above. T is a
+// struct, or a pointer to one.
 func Validate[T any](o ValidateOptions) tegenaria.PipelinesInterface {
 	priority := o.Priority
 	if priority == 0 {

@@ -22,8 +22,9 @@ func (p *Pool) Pick(host string) (id string, wait *tegenaria.Gate) {
 	return "", p.wait(host, now)
 }
 
-// URL returns the URL of the proxy with an ID that Pick has returned, maybe in an earlier run. It is "" if that is not listed any more. Otherwise at
-// is the zero time if a request of the host can use the proxy now, or else when that may be tried again.
+// URL returns the URL of the proxy with an ID that Pick has returned, maybe in an earlier run. It is "" if that is not
+// listed any more. Otherwise at is the zero time if a request of the host can use the proxy now, or else when that may
+// be tried again.
 func (p *Pool) URL(id, host string) (url string, at time.Time) {
 	now := time.Now()
 	p.mu.Lock()

@@ -9,7 +9,8 @@ import (
 // NoQuote says, as [Dialect.Quote], that no character encloses fields.
 const NoQuote = -1
 
-// Dialect is how rows are written. The zero Dialect is that of RFC 4180 and of spreadsheets: commas, quotation marks, a header in the first row.
+// Dialect is how rows are written. The zero Dialect is that of RFC 4180 and of spreadsheets: commas, quotation marks, a
+// header in the first row.
 type Dialect struct {
 	Delimiter rune // between fields; 0: a comma
 	Quote     rune // encloses fields, and is doubled in them; 0: ", NoQuote: none
@@ -20,7 +21,8 @@ type Dialect struct {
 	// Header names the columns. Nil: the first row does. Empty, but not nil: the columns have no names.
 	Header []string
 
-	// Ragged takes rows of any length. Without it, a row that has not as many fields as the header is an error; without names each row is taken.
+	// Ragged takes rows of any length. Without it, a row that has not as many fields as the header is an error; without
+	// names each row is taken.
 	Ragged bool
 }
 
@@ -28,7 +30,8 @@ type Dialect struct {
 func (d *Dialect) wrong() error {
 	for name, r := range map[string]rune{"Delimiter": d.Delimiter, "Quote": d.Quote, "Escape": d.Escape, "Comment": d.Comment} {
 		if r == '\r' || r == '\n' || r >= utf8.RuneSelf && name != "Delimiter" || !utf8.ValidRune(r) && !(name == "Quote" && r == NoQuote) {
-			return fmt.Errorf("records: CSV: %s is %q: it must be an ASCII character that ends no line; a Delimiter may be any other character too", name, r)
+			return fmt.Errorf("records: CSV: %s is %q: it must be an ASCII character that ends no line; a Delimiter may be any "+
+				"other character too", name, r)
 		}
 		if name != "Delimiter" && r != 0 && r == d.Delimiter {
 			return fmt.Errorf("records: CSV: %s and Delimiter are both %q", name, r)
@@ -130,8 +133,9 @@ func (r Row) Map() map[string]string {
 	return m
 }
 
-// CSV reads the rows of tables in text. Empty lines are skipped. Lines may end with \n, \r\n or \r; in quotes they are part of a field. A quotation mark that
-// does not begin a field is a character like any other, and so is what stands between one that ends a field and the next delimiter.
+// CSV reads the rows of tables in text. Empty lines are skipped. Lines may end with \n, \r\n or \r; in quotes they are
+// part of a field. A quotation mark that does not begin a field is a character like any other, and so is what stands
+// between one that ends a field and the next delimiter.
 //
 //	format := records.CSV(records.Dialect{Delimiter: ';'}, records.Charset("windows-1252"))
 //	for row, err := range format.Read(body, records.Source{URL: url}) {

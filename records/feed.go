@@ -37,7 +37,8 @@ type Feed struct {
 	raw raw
 }
 
-// Entry is one entry of a feed: an item of RSS and of JSON Feed, an entry of Atom. URLs are absolute, and what the document does not say is empty. It does not change.
+// Entry is one entry of a feed: an item of RSS and of JSON Feed, an entry of Atom. URLs are absolute, and what the
+// document does not say is empty. It does not change.
 type Entry struct {
 	Feed *Feed `json:"-"` // the feed, as far as it was read when the entry was
 
@@ -79,7 +80,8 @@ type raw struct {
 	json    json.RawMessage
 }
 
-// XML returns the element of the entry, for what Entry has no field for: entry.XML().XPath("podcast:transcript/@url"). It is empty for an entry of a JSON Feed.
+// XML returns the element of the entry, for what Entry has no field for: entry.XML().XPath("podcast:transcript/@url").
+// It is empty for an entry of a JSON Feed.
 func (e *Entry) XML() *selector.Selection { return e.raw.element }
 
 // JSON returns the object of the entry of a JSON Feed, nil for one of XML. It must not be changed.
@@ -88,8 +90,8 @@ func (e *Entry) JSON() json.RawMessage { return e.raw.json }
 // XML returns the element that the feed is about itself, as it was read last: that of RSS has channel in it. It is empty for a JSON Feed.
 func (f *Feed) XML() *selector.Selection { return f.raw.element }
 
-// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says. Some feeds give several entries
-// one ID, or none and one URL: these have one key. spiders.Feed tells them apart.
+// Key identifies the entry among those of its feed: by its ID, or else its URL, or else by all that it says. Some feeds
+// give several entries one ID, or none and one URL: these have one key. spiders.Feed tells them apart.
 func (e *Entry) Key() string {
 	switch {
 	case e.ID != "":
@@ -102,8 +104,9 @@ func (e *Entry) Key() string {
 	return fmt.Sprintf("#%x", h.Sum(nil))
 }
 
-// ReadFeed reads a feed: RSS 0.9 to 2.0, Atom 0.3 and 1.0, JSON Feed 1 and 1.1. It detects which one it is. The entries are read as the loop goes on, and the
-// Feed is filled when the first of them has come; what follows the entries is known when the loop has ended.
+// ReadFeed reads a feed: RSS 0.9 to 2.0, Atom 0.3 and 1.0, JSON Feed 1 and 1.1. It detects which one it is. The entries
+// are read as the loop goes on, and the Feed is filled when the first of them has come; what follows the entries is
+// known when the loop has ended.
 //
 //	feed, entries := records.ReadFeed(body, records.Source{URL: "https://example.com/feed"})
 //	for entry, err := range entries {
@@ -111,8 +114,9 @@ func (e *Entry) Key() string {
 //		fmt.Println(feed.Title, entry.Title, entry.URL)
 //	}
 //
-// Feeds in the wild are often wrong, and are read as far as they can be understood: see selector.XML; an item that is not closed ends where the next one begins,
-// namespaces that are not declared are known by their usual prefixes. Errors are as those of [Format.Read]. The iterator may be used once.
+// Feeds in the wild are often wrong, and are read as far as they can be understood: see selector.XML; an item that is
+// not closed ends where the next one begins, namespaces that are not declared are known by their usual prefixes. Errors
+// are as those of [Format.Read]. The iterator may be used once.
 func ReadFeed(body io.Reader, from Source, options ...Option) (*Feed, iter.Seq2[*Entry, error]) {
 	feed := new(Feed)
 	c, err := newConfig(DefaultMaxFeed, options)

@@ -43,8 +43,8 @@ func (v Value) Decode(to any) error {
 }
 
 // JSON reads the elements of an array from JSON documents. path leads to the array through the names of objects, with dots between them:
-// "data.products" for {"data": {"products": [ … ]}}. The empty path is the document itself. What is at the path but is no array is one record. If
-// nothing is at the path the error says so.
+// "data.products" for {"data": {"products": [ … ]}}. The empty path is the document itself. What is at the path but is
+// no array is one record. If nothing is at the path the error says so.
 //
 // Names that have dots cannot be written. The rest of the document is read over; it has to end, but it is not checked beyond its brackets.
 func JSON(path string, options ...Option) Format[Value] {

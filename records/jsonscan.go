@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// jsonScanner goes through a JSON document as a stream. It checks no more of it than what it needs to find the records: what it returns as a record is
-// checked by itself.
+// jsonScanner goes through a JSON document as a stream. It checks no more of it than what it needs to find the records:
+// what it returns as a record is checked by itself.
 type jsonScanner struct{ *source }
 
 func isFull(err error) bool { return errors.Is(err, bufio.ErrBufferFull) }
@@ -187,7 +187,8 @@ func (j *jsonScanner) take(most int) (text []byte, large bool, err error) {
 	return bytes.Clone(text), large, nil
 }
 
-// skip reads over the value that comes next, without checking it: to the bracket that closes it, or, of one without brackets, to where it ends.
+// skip reads over the value that comes next, without checking it: to the bracket that closes it, or, of one without
+// brackets, to where it ends.
 func (j *jsonScanner) skip() error {
 	c, err := j.must()
 	if err != nil {

@@ -36,8 +36,8 @@ type config struct {
 	charset   string
 }
 
-// MaxBytes is how much of a document is read, uncompressed; 0 or less sets no limit. The default is [DefaultMaxFeed] for feeds, and no limit
-// for all other documents. More is an [*Error] with a [*LimitError].
+// MaxBytes is how much of a document is read, uncompressed; 0 or less sets no limit. The default is [DefaultMaxFeed]
+// for feeds, and no limit for all other documents. More is an [*Error] with a [*LimitError].
 func MaxBytes(n int64) Option { return func(c *config) { c.maxBytes = max(n, 0) } }
 
 // MaxRecord is how many bytes one record may have. The default is [DefaultMaxRecord], which 0 or less stands for too. A larger record is an
@@ -50,8 +50,9 @@ func MaxRecord(n int) Option {
 	}
 }
 
-// Charset is the encoding of documents whose Content-Type does not name any, by its label in the Encoding standard: "windows-1252". Without it
-// it is what the document declares, or else UTF-8. A byte order mark counts more than all of these.
+// Charset is the encoding of documents whose Content-Type does not name any, by its label in the Encoding standard:
+// "windows-1252". Without it it is what the document declares, or else UTF-8. A byte order mark counts more than all of
+// these.
 func Charset(label string) Option { return func(c *config) { c.charset = label } }
 
 // newConfig applies options.
@@ -66,8 +67,8 @@ func newConfig(maxBytes int64, options []Option) (config, error) {
 	return c, nil
 }
 
-// Format is a kind of document, with all that has to be said to read one: made by [XML], [CSV], [JSON] or [JSONLines]. It may be used for any
-// number of documents, also at the same time. The zero Format has no records.
+// Format is a kind of document, with all that has to be said to read one: made by [XML], [CSV], [JSON] or [JSONLines].
+// It may be used for any number of documents, also at the same time. The zero Format has no records.
 type Format[R any] struct {
 	config config
 	err    error // a wrong option
@@ -77,8 +78,8 @@ type Format[R any] struct {
 // Read iterates over the records of a document, in their order. It reads the document as a stream, and no further than the records that
 // the caller takes, but for a buffer. Each record belongs to the caller.
 //
-// The error is an [*Error] that names page and place. If it is not [Error.Last], it stands in the place of a record, and the iteration goes on with the
-// next one. The iterator may be used once.
+// The error is an [*Error] that names page and place. If it is not [Error.Last], it stands in the place of a record,
+// and the iteration goes on with the next one. The iterator may be used once.
 func (f Format[R]) Read(body io.Reader, from Source) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R

@@ -11,9 +11,9 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// XML reads the elements of a name from XML documents: for each the element as a Selection, to be searched by CSS and XPath. A name with a prefix
-// is compared as it is written in the document, "g:item"; one without a prefix matches with any or none. An element inside of another of its name
-// belongs to that one.
+// XML reads the elements of a name from XML documents: for each the element as a Selection, to be searched by CSS and
+// XPath. A name with a prefix is compared as it is written in the document, "g:item"; one without a prefix matches with
+// any or none. An element inside of another of its name belongs to that one.
 //
 //	format := records.XML("product")
 //	for product, err := range format.Read(body, records.Source{URL: url}) {
@@ -21,8 +21,9 @@ import (
 //		name := product.CSS("name").Text()
 //	}
 //
-// The namespaces that are declared around an element are known in it. What is not well-formed is read as far as it can be understood, see selector.XML. A
-// document type that declares entities is refused, and external entities are never fetched.
+// The namespaces that are declared around an element are known in it. What is not well-formed is read as far as it can
+// be understood, see selector.XML. A document type that declares entities is refused, and external entities are never
+// fetched.
 func XML(name string, options ...Option) Format[*selector.Selection] {
 	c, err := newConfig(0, options)
 	if name == "" && err == nil {
@@ -103,8 +104,9 @@ func newCutter(s *source) *cutter {
 	return &cutter{Scanner: xmlstream.Scanner{In: s.tape}, s: s, nested: true}
 }
 
-// maxAround bounds the start tags of the elements around a record. They are parsed again with each record: aroundRate and aroundFree bound how
-// much that is in all, in bytes for each byte of the document and beside. Of a common feed it is two bytes for each.
+// maxAround bounds the start tags of the elements around a record. They are parsed again with each record: aroundRate
+// and aroundFree bound how much that is in all, in bytes for each byte of the document and beside. Of a common feed it
+// is two bytes for each.
 const (
 	maxAround  = 64 << 10
 	aroundRate = 32

@@ -104,8 +104,8 @@ func (b *batch) hasFetched(id string) bool {
 	return slices.ContainsFunc(b.settling, func(s tegenaria.Settlement) bool { return s.Caller == id })
 }
 
-// mayGive reports whether a page that was read may give what it gave before, and does not now: some of its items were lost, or it gives none,
-// or another spider has read it.
+// mayGive reports whether a page that was read may give what it gave before, and does not now: some of its items were
+// lost, or it gives none, or another spider has read it.
 func (b *batch) mayGive(s *tegenaria.Settlement, items []given, before *page) (bool, error) {
 	if s.LostItems > 0 || len(items) == 0 {
 		return true, nil
@@ -190,7 +190,8 @@ func (b *batch) clashed(known *item, url string) {
 	}
 }
 
-// withdraw enters that a page does not give an item any more. It stays in the table until the run has come to its end: another page may give it.
+// withdraw enters that a page does not give an item any more. It stays in the table until the run has come to its end:
+// another page may give it.
 func (b *batch) withdraw(id itemID, from tegenaria.Key, why Proof) error {
 	known, is, err := b.known(id)
 	if err != nil || !is {

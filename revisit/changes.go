@@ -15,8 +15,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/commit"
 )
 
-// Feed is what writes changes: a feed of this module to which the next run can append, such as feed.JSONL, feed.CSV, and those of feed/sqlite and
-// feed/postgres. A file of feed/parquet cannot be read before its job has come to its end, and a history never does.
+// Feed is what writes changes: a feed of this module to which the next run can append, such as feed.JSONL, feed.CSV,
+// and those of feed/sqlite and feed/postgres. A file of feed/parquet cannot be read before its job has come to its end,
+// and a history never does.
 type Feed interface {
 	tegenaria.PipelinesInterface
 	tegenaria.Committer
@@ -99,7 +100,8 @@ type OlderError struct {
 // Error names the folder and the remedy.
 func (e *OlderError) Error() string {
 	if e.Batch > e.Known {
-		return fmt.Sprintf("revisit: the history %s is older than the job: put the one in its place that the job had, or begin a new job", e.Folder)
+		return fmt.Sprintf("revisit: the history %s is older than the job: put the one in its place that the job had, or "+
+			"begin a new job", e.Folder)
 	}
 	return fmt.Sprintf("revisit: another run has written to the history %s since this job was interrupted: begin a new job", e.Folder)
 }

@@ -1,5 +1,5 @@
-// Package revisit keeps the items of a spider that runs again and again as a table, and writes what has changed since the run before: which items
-// are new, changed or removed.
+// Package revisit keeps the items of a spider that runs again and again as a table, and writes what has changed since
+// the run before: which items are new, changed or removed.
 //
 //	history, err := revisit.Open("history", revisit.Options{KeyField: "sku"})
 //	if err != nil {
@@ -8,8 +8,9 @@
 //	defer history.Close()
 //	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPipelines(history.Changes(feed.JSONL("changes.jsonl"))))
 //
-// An item has a key; the table has one item for each. What a page gives is compared with the table when the page settles, and each change is
-// in the feed in exactly one line, whatever is killed when: applied to the table of the run before, the lines of a run give its table.
+// An item has a key; the table has one item for each. What a page gives is compared with the table when the page
+// settles, and each change is in the feed in exactly one line, whatever is killed when: applied to the table of the run
+// before, the lines of a run give its table.
 //
 // An item is removed only with a proof. Either its page was asked for in this run and is gone: the answer was 404 or 410. Or the run
 // came to its end, and neither a page that it read gives the item, nor does anything lead to a page that might: no page that was read

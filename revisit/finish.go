@@ -29,8 +29,9 @@ func (c *changes) Close(ctx context.Context, reason string) error {
 	return errors.Join(err, closed, c.feed.Close(commit.OfClose(ctx, false), reason))
 }
 
-// AcceptRemoved removes what the last run has withheld because it was more than [Options.MaxRemoved], and returns how many items these are. to is
-// the feed of the changes, made as for that run. It is an error if the last run has withheld nothing.
+// AcceptRemoved removes what the last run has withheld because it was more than [Options.MaxRemoved], and returns how
+// many items these are. to is the feed of the changes, made as for that run. It is an error if the last run has
+// withheld nothing.
 func (h *History) AcceptRemoved(ctx context.Context, to Feed) (removed int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,8 +21,9 @@ import (
 // Options configure a [History]. The zero value is a sensible default.
 type Options struct {
 	// Key returns what tells items apart, the same in each run: an article number, for example. nil: KeyField, or the field of the item's
-	// struct with the tag key:"true". If there is neither, an item has the URL of its page, before any redirects, as its key where the page gives no other item;
-	// otherwise the whole item is its key: then it is new or removed, and never changed. It is called concurrently.
+	// struct with the tag key:"true". If there is neither, an item has the URL of its page, before any redirects, as its
+	// key where the page gives no other item; otherwise the whole item is its key: then it is new or removed, and never
+	// changed. It is called concurrently.
 	Key func(item any) string
 	// KeyField is the name in JSON of the field that is the key.
 	KeyField string
@@ -31,27 +32,29 @@ type Options struct {
 	// MaxRemoved is the share of the table that a run may remove, 0: 0.2; at least 10 items may always be. If it were more, none
 	// is removed, [Run.Withheld] says how many it would be, and [History.AcceptRemoved] removes them. 1 removes any number.
 	MaxRemoved float64
-	// Pages has the pages of earlier runs, such as an [httpcache.Cache]: if a page fails, the links of the stored one are followed, so that what is
-	// behind them is not missed. A page that is gone (404, 410) has no links, and a stored redirect is not followed. nil: there are none.
+	// Pages has the pages of earlier runs, such as an [httpcache.Cache]: if a page fails, the links of the stored one are
+	// followed, so that what is behind them is not missed. A page that is gone (404, 410) has no links, and a stored
+	// redirect is not followed. nil: there are none.
 	//
 	// [httpcache.Cache]: https://pkg.go.dev/github.com/tegenaria/tegenaria/httpcache#Cache
 	Pages Pages
-	// SkipUnchanged has the parser of a page not run if it was given the same page by the run that has read it last, with the same request, spider
-	// and arguments: a body that is the same, such as that of a page that the site says is not modified (304), or the same Text. The requests
-	// that it sent then are sent again, and its items stay in the table, unchanged. Then the run has no items of unchanged pages, so no
-	// other feed may be registered. Set it only if what a parser gives depends on its page alone, and not on the day; and after the
-	// parser or a pipeline was changed, run once without it, or with other Arguments.
+	// SkipUnchanged has the parser of a page not run if it was given the same page by the run that has read it last, with
+	// the same request, spider and arguments: a body that is the same, such as that of a page that the site says is not
+	// modified (304), or the same Text. The requests that it sent then are sent again, and its items stay in the table,
+	// unchanged. Then the run has no items of unchanged pages, so no other feed may be registered. Set it only if what a
+	// parser gives depends on its page alone, and not on the day; and after the parser or a pipeline was changed, run once
+	// without it, or with other Arguments.
 	//
-	// Never skipped are pages whose parser has used Fetch, lost an item or given two with one key, or has sent a request that cannot be stored, such
-	// as one with a parser that has no name. What it sends is stored with each page: about 165 bytes on disk for ten
-	// links whose URLs are alike. A page of 20 KB is compared in less than 0.1 ms of processor time.
+	// Never skipped are pages whose parser has used Fetch, lost an item or given two with one key, or has sent a request
+	// that cannot be stored, such as one with a parser that has no name. What it sends is stored with each page: about 165
+	// bytes on disk for ten links whose URLs are alike. A page of 20 KB is compared in less than 0.1 ms of processor time.
 	SkipUnchanged bool
 	// Text is what makes a page whose body has changed count as the same: see ChangeSameText of [tegenaria.PageChange]. "": nothing.
 	Text Text
 }
 
-// Pages has the pages of earlier runs. Stored returns the one that answers the request of a Context, made with [tegenaria.Context.Respond]; nil if
-// there is none. It may read from a disk, and is called concurrently.
+// Pages has the pages of earlier runs. Stored returns the one that answers the request of a Context, made with
+// [tegenaria.Context.Respond]; nil if there is none. It may read from a disk, and is called concurrently.
 type Pages interface {
 	Stored(ctx *tegenaria.Context) (*tegenaria.Response, error)
 }
@@ -106,8 +109,9 @@ type History struct {
 	busy bool // a run writes
 }
 
-// Open opens the history in a folder, which is made if there is none. The caller closes it after the last run. The error is an [*InUseError]
-// if another process has it open, a [*VersionError] if another version has written it, and a [*DamagedError] if it cannot be read.
+// Open opens the history in a folder, which is made if there is none. The caller closes it after the last run. The
+// error is an [*InUseError] if another process has it open, a [*VersionError] if another version has written it, and a
+// [*DamagedError] if it cannot be read.
 func Open(folder string, o Options) (*History, error) { return open(folder, o, false) }
 
 // OpenExisting is Open for a folder that has a history; if it has none, the error is a [*NotFoundError].

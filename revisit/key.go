@@ -17,9 +17,11 @@ type KeyError struct {
 // Error names field and remedy.
 func (e *KeyError) Error() string {
 	if e.Field == "" {
-		return fmt.Sprintf("revisit: Options.Key gives an item of type %s the key \"\": each item needs one, which stays the same from run to run", e.Type)
+		return fmt.Sprintf("revisit: Options.Key gives an item of type %s the key \"\": each item needs one, which stays "+
+			"the same from run to run", e.Type)
 	}
-	return fmt.Sprintf("revisit: an item of type %s has nothing in the field %q, which is its key: fill it, or choose another field", e.Type, e.Field)
+	return fmt.Sprintf("revisit: an item of type %s has nothing in the field %q, which is its key: fill it, or choose "+
+		"another field", e.Type, e.Field)
 }
 
 // KeysError is the failure to begin a run whose items have other keys than those of the history: each would be new, and each of the

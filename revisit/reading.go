@@ -14,8 +14,9 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// Text says which part of a page is compared with that of the page when it was read last: [MainText], or the text of all elements that a CSS
-// selector finds. The links in it are compared too, other attributes of elements are not. "" is none.
+// Text says which part of a page is compared with that of the page when it was read last: [MainText], or the text of
+// all elements that a CSS selector finds. The links in it are compared too, other attributes of elements are not. "" is
+// none.
 type Text string
 
 // MainText is the title and the main text of a page, as [content.Extract] finds them.

@@ -200,7 +200,8 @@ func (e *InUseError) Error() string {
 
 // Error names the folder and the remedy.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("revisit: the history %s was written in format %d, and this version reads format %d: begin one in another folder", e.Folder, e.Stored, e.Own)
+	return fmt.Sprintf("revisit: the history %s was written in format %d, and this version reads format %d: begin one in "+
+		"another folder", e.Folder, e.Stored, e.Own)
 }
 
 // Error names the folder.

@@ -24,7 +24,8 @@ type Unread struct {
 	Items int    `json:"items"` // that it has given then
 }
 
-// Unread returns the pages that the last run has not read, in no order. Pages that are known to be gone are not among them. An error ends it.
+// Unread returns the pages that the last run has not read, in no order. Pages that are known to be gone are not among
+// them. An error ends it.
 func (h *History) Unread() iter.Seq2[Unread, error] {
 	return func(yield func(Unread, error) bool) {
 		h.mu.Lock()

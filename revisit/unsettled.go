@@ -47,7 +47,8 @@ type given struct {
 	text []byte
 }
 
-// take returns what the pages of a batch have given, by the CtxId of the page, and ends the batch; what a page has fetched inline belongs to it.
+// take returns what the pages of a batch have given, by the CtxId of the page, and ends the batch; what a page has
+// fetched inline belongs to it.
 func (u *unsettled) take(ids []string) (map[string][]given, error) {
 	callers := make(map[string]string)
 	for i := range u.settling {
@@ -75,8 +76,8 @@ func (u *unsettled) take(ids []string) (map[string][]given, error) {
 	return all, nil
 }
 
-// withKeys gives the items of a page that have no key theirs: the URL that its page was first asked for with, or the whole item if the page gives several, and returns
-// how many have the latter.
+// withKeys gives the items of a page that have no key theirs: the URL that its page was first asked for with, or the
+// whole item if the page gives several, and returns how many have the latter.
 func withKeys(items []given, url string) (keyless int) {
 	for i := range items {
 		if one := &items[i]; one.key == "" {

@@ -22,8 +22,9 @@ type Money struct {
 	Currency string `json:"currency"` // its code by ISO 4217, "GBP"
 }
 
-// ParseMoney reads an amount as it is written on a page. currency is the code of the one that is expected, "" for any: then the text has to name
-// one that is not ambiguous. locale says how numbers are written, "de" or "en-IN"; with "" what is ambiguous is an error, so "1.299 €" is one.
+// ParseMoney reads an amount as it is written on a page. currency is the code of the one that is expected, "" for any:
+// then the text has to name one that is not ambiguous. locale says how numbers are written, "de" or "en-IN"; with ""
+// what is ambiguous is an error, so "1.299 €" is one.
 func ParseMoney(text, currency, locale string) (Money, error) {
 	in := convert.Find(locale)
 	if in == nil && locale != "" {
@@ -47,7 +48,8 @@ func (m Money) String() string {
 // IsZero reports whether there is no amount at all; an amount of 0.00 is one.
 func (m Money) IsZero() bool { return m == Money{} }
 
-// Unmarshaler is a type that reads itself from what the query of its field has found: all results, or in a list one. An error fails the field.
+// Unmarshaler is a type that reads itself from what the query of its field has found: all results, or in a list one. An
+// error fails the field.
 type Unmarshaler interface{ UnmarshalSelection(s *Selection) error }
 
 // Conversion is a conversion of your own, see [Conv].
@@ -57,12 +59,12 @@ type Conversion struct {
 	set  func(dst reflect.Value, text string) error
 }
 
-// Converter is a type with conversions of its own, for its fields and for those of the structs in them: conv:"stars" is the one with that name. The
-// method is called once for each type, with its zero value.
+// Converter is a type with conversions of its own, for its fields and for those of the structs in them: conv:"stars" is
+// the one with that name. The method is called once for each type, with its zero value.
 type Converter interface{ Conversions() []Conversion }
 
-// Conv returns a conversion of the texts of fields of type T, for [Converter] and [NewFields]. Its name may be that of a conversion of this package,
-// which it then replaces. f may be called concurrently; its error fails the field.
+// Conv returns a conversion of the texts of fields of type T, for [Converter] and [NewFields]. Its name may be that of
+// a conversion of this package, which it then replaces. f may be called concurrently; its error fails the field.
 func Conv[T any](name string, f func(text string) (T, error)) Conversion {
 	return Conversion{name, reflect.TypeFor[T](), func(dst reflect.Value, text string) error {
 		v, err := f(strings.Clone(text))
@@ -73,8 +75,8 @@ func Conv[T any](name string, f func(text string) (T, error)) Conversion {
 	}}
 }
 
-// setter converts a text, and sets a value to what it makes of it. The text is only valid during the call. plain says that it is a number or a truth
-// value of JSON.
+// setter converts a text, and sets a value to what it makes of it. The text is only valid during the call. plain says
+// that it is a number or a truth value of JSON.
 type setter func(x *extraction, dst reflect.Value, text string, plain bool) error
 
 var (
@@ -111,7 +113,8 @@ func setterFor(t reflect.Type, r *rule, own []Conversion) (setter, error) {
 	}
 	make := conversions[r.conv]
 	if make == nil {
-		return nil, fmt.Errorf("conv %q is not known: there are int, float, money, time, bool, exists, url, lower and split, and your own, see Converter", r.conv)
+		return nil, fmt.Errorf("conv %q is not known: there are int, float, money, time, bool, exists, url, lower and "+
+			"split, and your own, see Converter", r.conv)
 	}
 	set, err := make(t, r.args)
 	if err == nil && set == nil {

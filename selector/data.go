@@ -16,8 +16,8 @@ type DataField struct {
 	Type  reflect.Type // what its value is; nil: what its conv makes, or else a string, with split a []string, with key and value a map[string]string
 }
 
-// Fields are the fields of items that are written as data: they are compiled and filled as those of a struct with the same words in its tags. They do not
-// change, and may be used concurrently. Make them with [NewFields].
+// Fields are the fields of items that are written as data: they are compiled and filled as those of a struct with the
+// same words in its tags. They do not change, and may be used concurrently. Make them with [NewFields].
 type Fields struct {
 	plan  *plan
 	names []string
@@ -29,8 +29,8 @@ var dataTypes = map[string]reflect.Type{
 	"bool": reflect.TypeFor[bool](), "exists": reflect.TypeFor[bool](), "split": reflect.TypeFor[[]string](),
 }
 
-// NewFields compiles fields. typeName stands for the name of a struct in errors and in the keys of a [FieldWatcher]. The error joins all mistakes, each as a
-// [*FieldError].
+// NewFields compiles fields. typeName stands for the name of a struct in errors and in the keys of a [FieldWatcher].
+// The error joins all mistakes, each as a [*FieldError].
 func NewFields(typeName string, list []DataField, own ...Conversion) (*Fields, error) {
 	c := &compiler{name: typeName, prefix: typeName + ".", own: own}
 	f := &Fields{plan: &plan{name: typeName}}
@@ -98,8 +98,9 @@ func typeOfData(r *rule, own []Conversion) reflect.Type {
 	return reflect.TypeFor[string]()
 }
 
-// Get returns the values of the fields by their names, from the whole page or the first result: see [Selection.Unmarshal]. A field that is not there, and has
-// no default, is left out, and so is one that failed; the error joins those.
+// Get returns the values of the fields by their names, from the whole page or the first result: see
+// [Selection.Unmarshal]. A field that is not there, and has no default, is left out, and so is one that failed; the
+// error joins those.
 func (f *Fields) Get(in Source) (map[string]any, error) {
 	doc, at, err := in.place()
 	if err != nil {

@@ -11,11 +11,12 @@ type Source interface {
 	places(query string) (*Document, []place, error)
 }
 
-// Each returns an iterator over the results of a CSS selector in a page or a part of one, each as a new T, a struct or a pointer to one, that was filled
-// from it: see [Selection.Unmarshal]. An item with an error is yielded with that error, and the loop goes on. Mistakes in the tags of a type are yielded once, with no
-// item. In a page that was parsed with the option [JSON] the query is a path, and the results are the values that it selects. A wrong
-// query is an error, a [*SyntaxError]. All items together may take four times the steps that one may take: a [*WorkError] with that limit is
-// yielded last, with no item.
+// Each returns an iterator over the results of a CSS selector in a page or a part of one, each as a new T, a struct or
+// a pointer to one, that was filled from it: see [Selection.Unmarshal]. An item with an error is yielded with that
+// error, and the loop goes on. Mistakes in the tags of a type are yielded once, with no item. In a page that was parsed
+// with the option [JSON] the query is a path, and the results are the values that it selects. A wrong query is an
+// error, a [*SyntaxError]. All items together may take four times the steps that one may take: a [*WorkError] with that
+// limit is yielded last, with no item.
 func Each[T any](in Source, query string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		t := reflect.TypeFor[T]()

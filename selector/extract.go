@@ -198,7 +198,8 @@ type JSONPageError struct {
 
 // Error implements error.
 func (e *JSONPageError) Error() string {
-	return fmt.Sprintf("selector: JSON path %q: the page is JSON and was read as HTML, which changes &amp; and tags in strings; use Response.JSON, or Parse with the option JSON and Document.JSON", e.Path)
+	return fmt.Sprintf("selector: JSON path %q: the page is JSON and was read as HTML, which changes &amp; and tags in "+
+		"strings; use Response.JSON, or Parse with the option JSON and Document.JSON", e.Path)
 }
 
 // isJSONPage reports whether a result stands for a whole page that is no HTML but JSON.

@@ -13,8 +13,8 @@ import (
 
 // What a rule finds are places on a stack, and their texts stand in one buffer. So a field costs the memory of its value alone.
 
-// find puts what a rule finds on the stack: the results of its query, or what its path selects in them. If one is enough, it may stop after the first.
-// The places are those from one number to another.
+// find puts what a rule finds on the stack: the results of its query, or what its path selects in them. If one is
+// enough, it may stop after the first. The places are those from one number to another.
 func (x *extraction) find(r *rule, at place, one bool) (from, to int) {
 	from, to = x.query(r, at, one && r.path == "")
 	if r.path == "" {
@@ -187,7 +187,8 @@ func (x *extraction) read(at place, text string) {
 	}
 }
 
-// text returns the text that a rule makes of a place, without its conversion. It is valid until the next one. It is not ok if there is none.
+// text returns the text that a rule makes of a place, without its conversion. It is valid until the next one. It is not
+// ok if there is none.
 func (x *extraction) text(r *rule, at place) (text string, plain, ok bool) {
 	text = x.whole(r, at)
 	if r.re.re != nil {
@@ -242,8 +243,8 @@ func (p pattern) group(text string, match []int) string {
 	return text[match[2*g]:match[2*g+1]]
 }
 
-// texts calls use for each text that a rule makes of a place: for all matches of its expression, and split. use returns whether it wants more, and
-// whether it has failed.
+// texts calls use for each text that a rule makes of a place: for all matches of its expression, and split. use returns
+// whether it wants more, and whether it has failed.
 func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) (more, failed bool)) (failed bool) {
 	if r.isList(at) {
 		for url := range links.Candidates(x.whole(r, at)) {

@@ -97,5 +97,6 @@ type WorkError struct {
 
 // Error implements error.
 func (e *WorkError) Error() string {
-	return fmt.Sprintf("selector: the results take more than %d steps: elements of the page contain each other thousands of times; select those that directly hold what is wanted", e.Limit)
+	return fmt.Sprintf("selector: the results take more than %d steps: elements of the page contain each other thousands "+
+		"of times; select those that directly hold what is wanted", e.Limit)
 }

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError says what is wrong with a field of a struct: a mistake in its tag, or a value that does not fit. [Selection.Unmarshal] joins those of all
-// fields.
+// FieldError says what is wrong with a field of a struct: a mistake in its tag, or a value that does not fit.
+// [Selection.Unmarshal] joins those of all fields.
 type FieldError struct {
 	Type  string // of the struct that was to be filled, without its package
 	Field string // "Offers[2].Price"; "" for the type as a whole
@@ -44,8 +44,9 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // ErrRequired is the cause of a [*FieldError]: a field with required:"true" was found nowhere, or is empty.
 var ErrRequired = errors.New("required, and the page does not have it")
 
-// Check returns all mistakes in the tags of a struct type, joined, each as a [*FieldError]: words, queries, expressions and conversions that do not exist, types that
-// no conversion makes, structs that contain themselves. [Selection.Unmarshal] returns the same error for such a type. Call it in a test.
+// Check returns all mistakes in the tags of a struct type, joined, each as a [*FieldError]: words, queries, expressions
+// and conversions that do not exist, types that no conversion makes, structs that contain themselves.
+// [Selection.Unmarshal] returns the same error for such a type. Call it in a test.
 func Check[T any]() error {
 	_, err := planOf(reflect.TypeFor[T]())
 	return err
@@ -157,7 +158,8 @@ func compilePlan(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// TypeName returns the name of a type as in the keys of field counts: without its package, "Page[Book]"; "struct" for a type without a name.
+// TypeName returns the name of a type as in the keys of field counts: without its package, "Page[Book]"; "struct" for a
+// type without a name.
 func TypeName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
@@ -432,7 +434,8 @@ func (c *compiler) dict(t reflect.Type, r *rule, inJSON bool) (target, error) {
 	}
 	if k := inner.Kind(); k == reflect.Map || k == reflect.Array || k == reflect.Slice && inner.Elem().Kind() != reflect.Uint8 {
 		if r.conv == "" && !reflect.PointerTo(inner).Implements(textUnmarshalerType) && !reflect.PointerTo(inner).Implements(unmarshalerType) {
-			return target{}, fmt.Errorf("the values of a map are no lists and maps, as %s is; use a struct, or a type with UnmarshalSelection", t.Elem())
+			return target{}, fmt.Errorf("the values of a map are no lists and maps, as %s is; use a struct, or a type with "+
+				"UnmarshalSelection", t.Elem())
 		}
 	}
 	elem, err := c.value(t.Elem(), r, inJSON, false)

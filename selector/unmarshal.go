@@ -25,14 +25,17 @@ import (
 //		Offer Offer             `css:"script[type='application/ld+json']" path:"offers.0"`
 //	}
 //
-// A field of one value takes the first result that has text; a slice and an array take all results, an array as many as it holds; a map takes an entry
-// for each pair of key and value. Fields may be strings, numbers, truth values, []byte, [time.Time], [url.URL], [Money], types with an
-// UnmarshalText or [Unmarshaler], pointers (nil: absent), slices, arrays and maps of these, and structs, whose queries are relative to what their own one has
-// found. A struct without words is filled from the same node, if its fields have some. A field _ struct{} with a query restricts the
-// search for all fields to the node that the query finds. Fields without words and unexported fields are not changed; those with words become zero if nothing is found.
+// A field of one value takes the first result that has text; a slice and an array take all results, an array as many as
+// it holds; a map takes an entry for each pair of key and value. Fields may be strings, numbers, truth values, []byte,
+// [time.Time], [url.URL], [Money], types with an UnmarshalText or [Unmarshaler], pointers (nil: absent), slices, arrays
+// and maps of these, and structs, whose queries are relative to what their own one has found. A struct without words is
+// filled from the same node, if its fields have some. A field _ struct{} with a query restricts the search for all
+// fields to the node that the query finds. Fields without words and unexported fields are not changed; those with words
+// become zero if nothing is found.
 //
-// The error joins a [*FieldError] for each field that is required and not found, or whose text cannot be converted; all other fields are filled.
-// A page with more than a hundred of them has one more, which says how many. Mistakes in the tags are those that [Check] returns.
+// The error joins a [*FieldError] for each field that is required and not found, or whose text cannot be converted; all
+// other fields are filled. A page with more than a hundred of them has one more, which says how many. Mistakes in the
+// tags are those that [Check] returns.
 func (s *Selection) Unmarshal(v any) error { return unmarshal(s, v) }
 
 // place returns the place of the first result.
@@ -46,8 +49,8 @@ func (s *Selection) place() (*Document, place, error) {
 	return s.doc, place{kind: isNode, ref: s.refs[0]}, nil
 }
 
-// Unmarshal fills a struct from the whole page, see [Selection.Unmarshal]. With the option [JSON] the page is a JSON value, in which only the word path
-// finds values.
+// Unmarshal fills a struct from the whole page, see [Selection.Unmarshal]. With the option [JSON] the page is a JSON
+// value, in which only the word path finds values.
 func (d *Document) Unmarshal(v any) error { return unmarshal(d, v) }
 
 // place returns the place of the whole page.
@@ -72,9 +75,10 @@ func Date(at time.Time) Option { return func(d *Document) { d.date = at } }
 
 // FieldWatcher is an optional interface of a [Host], which gets the counts of the fields that Unmarshal fills.
 type FieldWatcher interface {
-	// Extracted is called once for each struct that was filled. keys are the names of its fields, and of those of the structs in it, beginning with the
-	// type: "Book.price", "Book.offer.price"; by their names in JSON. The same type has the same slice, which does not change. counts has the counts of
-	// each; it is only valid during the call. Extracted may be called concurrently.
+	// Extracted is called once for each struct that was filled. keys are the names of its fields, and of those of the
+	// structs in it, beginning with the type: "Book.price", "Book.offer.price"; by their names in JSON. The same type has
+	// the same slice, which does not change. counts has the counts of each; it is only valid during the call. Extracted
+	// may be called concurrently.
 	Extracted(keys []string, counts []FieldCount)
 }
 

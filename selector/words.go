@@ -12,8 +12,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/jsontext"
 )
 
-// Words say where the value of a field is and how it becomes one. They are the keys of struct tags, for [Selection.Unmarshal], and of fields that
-// are written as data, for [NewFields]. They are applied in this order:
+// Words say where the value of a field is and how it becomes one. They are the keys of struct tags, for
+// [Selection.Unmarshal], and of fields that are written as data, for [NewFields]. They are applied in this order:
 //
 //   - css or xpath: a query, relative to the node of the enclosing struct. An XPath expression that starts with a slash starts
 //     there, too. Without a query it is that node itself.
@@ -29,8 +29,8 @@ import (
 // # Conversions
 //
 // Without conv the type of the field says how its text is read: numbers as programs write them, truth values, times as without a
-// layout, URLs and amounts of money as below. conv is a name, then commas and what the conversion takes; a part with a comma in it stands between
-// single quotes. A locale is one such as "de", "en-IN" or "pt-BR".
+// layout, URLs and amounts of money as below. conv is a name, then commas and what the conversion takes; a part with a
+// comma in it stands between single quotes. A locale is one such as "de", "en-IN" or "pt-BR".
 //
 //	int, float              "1.234,56", "1 234,56" and "1,234.56" are read; "1.234" may be two numbers, and is an error
 //	int,de and float,de     as numbers are written in the locale
@@ -260,8 +260,8 @@ func unknownWord(word string) error {
 	return fmt.Errorf("%q is not a word of a field; these are %s", word, strings.Join(allWords, ", "))
 }
 
-// nearest returns the word that another one is a slip of the keyboard away from: a letter more, less, another, or two that have changed places;
-// in any case of letters. It is "" if there is none.
+// nearest returns the word that another one is a slip of the keyboard away from: a letter more, less, another, or two
+// that have changed places; in any case of letters. It is "" if there is none.
 func nearest(word string) string {
 	lower := strings.ToLower(word)
 	if foreign[word] {
@@ -333,8 +333,8 @@ func parseTag(text string) (list []tag, err error) {
 	}
 }
 
-// wordsOf returns the words in a struct tag, nil if there are none of ours. Other packages have keys of their own, so of others only those are
-// mistakes that are a slip of the keyboard away from a word.
+// wordsOf returns the words in a struct tag, nil if there are none of ours. Other packages have keys of their own, so
+// of others only those are mistakes that are a slip of the keyboard away from a word.
 func wordsOf(text string) (words Words, mistakes []error) {
 	list, err := parseTag(text)
 	if err != nil {

@@ -28,8 +28,8 @@ type Login struct {
 // Session returns the session.
 func (l *Login) Session() *Session { return l.session }
 
-// Context ends when the time for the login is over, or the crawl gives up what is in hand: like a parser, a login that is under way when the
-// crawl is stopped may end within its grace.
+// Context ends when the time for the login is over, or the crawl gives up what is in hand: like a parser, a login that
+// is under way when the crawl is stopped may end within its grace.
 func (l *Login) Context() context.Context { return l.within }
 
 // Fetch asks for a page in the session, with its cookies, proxy and header fields, as Context.Fetch does: politely, and by robots.txt.
@@ -147,7 +147,8 @@ type ClusterError struct{ Session string }
 
 // Error names session and remedy.
 func (e *ClusterError) Error() string {
-	return fmt.Sprintf("session: %s cannot be used by several workers, each would log in by itself; run the requests of sessions with names in a job of one program", e.Session)
+	return fmt.Sprintf("session: %s cannot be used by several workers, each would log in by itself; run the requests of "+
+		"sessions with names in a job of one program", e.Session)
 }
 
 // Reason is "session in a cluster".

@@ -85,8 +85,8 @@ type Cookies interface {
 // None is a name for [As]: that of no session.
 const None = "-"
 
-// As has a request sent in the session of that name, which must not begin with "#", nor be longer than 256 bytes. With [None] it is sent without
-// one. The name "" is none: the request gets a session without a name, if the pool has any.
+// As has a request sent in the session of that name, which must not begin with "#", nor be longer than 256 bytes. With
+// [None] it is sent without one. The name "" is none: the request gets a session without a name, if the pool has any.
 func As(name string) tegenaria.RequestOption { return tegenaria.RequestWithSession(name) }
 
 // Of returns the session of a page. A page without one has a session without a name that nothing is known of.

@@ -94,7 +94,8 @@ func (p *Pool) Group(registered []tegenaria.MiddlewaresInterface) (more []tegena
 }
 
 var (
-	errNoCookies  = errors.New("session: no cookies are registered, of which each session has its own; register middleware.Standard(), or middleware.NewCookies")
+	errNoCookies = errors.New("session: no cookies are registered, of which each session has its own; register " +
+		"middleware.Standard(), or middleware.NewCookies")
 	errTwoCookies = errors.New("session: two middlewares keep cookies; register one: middleware.Standard() has a middleware.Cookies already")
 )
 
@@ -309,8 +310,8 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 	return p.loginFailed(s, err)
 }
 
-// move gives a session with a name another proxy, after its own has failed in the middle of a login: that costs no attempt. The request runs
-// again.
+// move gives a session with a name another proxy, after its own has failed in the middle of a login: that costs no
+// attempt. The request runs again.
 func (p *Pool) move(s *Session, host string) error {
 	s.moves++
 	p.end(s)
@@ -611,8 +612,8 @@ func (p *Pool) undress(r *tegenaria.Request) {
 	}
 }
 
-// ProcessResponse looks whether the session is still logged in. If not, the request runs again; behind a redirect a Fetch fails instead, which
-// its caller may repeat.
+// ProcessResponse looks whether the session is still logged in. If not, the request runs again; behind a redirect a
+// Fetch fails instead, which its caller may repeat.
 func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp, r := ctx.Response(), ctx.Request
 	if state := resp.Cached().State; state == tegenaria.CacheHit || state == tegenaria.CacheStale {
@@ -659,8 +660,8 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	return p.expired(ctx, u)
 }
 
-// expired is called for an answer which says that a session with a name is not logged in. One page may say so always, that the account may not
-// see: it is given up the second time, if no page has come since the last login.
+// expired is called for an answer which says that a session with a name is not logged in. One page may say so always,
+// that the account may not see: it is given up the second time, if no page has come since the last login.
 func (p *Pool) expired(ctx *tegenaria.Context, u use) error {
 	s, url := u.Session, firstURL(ctx.Request)
 	isLast := func() bool { return u.logins == s.Logins && s.In } // or else it has logged in since
@@ -705,8 +706,9 @@ func firstURL(r *tegenaria.Request) string {
 	return r.Url
 }
 
-// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
-// many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error is that of isForm.
+// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the
+// engine follows the redirect: many pages may lead to that page, which would be asked for once, and what came from the
+// others would be lost. The error is that of isForm.
 func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads bool, again error) {
 	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
 		return false, nil // no other request comes from it
@@ -714,8 +716,8 @@ func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads
 	return p.isForm(ctx, u, target)
 }
 
-// isForm asks for a page in the session, and reports whether it says that the session is not logged in. The error has the request of ctx run
-// again: the page could not be had.
+// isForm asks for a page in the session, and reports whether it says that the session is not logged in. The error has
+// the request of ctx run again: the page could not be had.
 func (p *Pool) isForm(ctx *tegenaria.Context, u use, url string) (is bool, again error) {
 	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
 	r := tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))

@@ -136,7 +136,8 @@ func (d *document) start() error {
 	}
 	if d.kind == unknownKind {
 		if d.kind = kindOf(string(d.Name)); d.kind == unknownKind {
-			return &FormatError{Reason: "<" + strings.ToValidUTF8(string(d.Name[:min(len(d.Name), 40)]), "?") + "> is the root of no sitemap or feed"}
+			return &FormatError{Reason: "<" + strings.ToValidUTF8(string(d.Name[:min(len(d.Name), 40)]), "?") + "> is the root " +
+				"of no sitemap or feed"}
 		}
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 // ParseTime reads a date as sitemaps, feeds and pages write it: in any of the forms of W3C Date and Time Formats, from the year alone to
 // fractions of a second; as mail has it (RFC 822, RFC 850, RFC 5322, with comments); and in the forms that are found beside these, with the
 // month in words ("July 18, 2017", "18-Jul-2017"), AM and PM, names of zones, and seconds or milliseconds since 1970. Missing parts of
-// a date take their first value, a missing time zone is UTC, and so is a zone of a name that is not known (RFC 5322 §4.3). A date of numbers
-// whose day and month could be changed for each other is an error, but for "5/6/2024 7:08 PM", which is the sixth of May.
+// a date take their first value, a missing time zone is UTC, and so is a zone of a name that is not known (RFC 5322
+// §4.3). A date of numbers whose day and month could be changed for each other is an error, but for "5/6/2024 7:08 PM",
+// which is the sixth of May.
 func ParseTime(s string) (time.Time, error) {
 	value := strings.TrimSpace(s)
 	if t, ok := parseW3CTime(value); ok {

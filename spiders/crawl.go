@@ -11,8 +11,9 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// Crawl is a spider that finds its pages by rules: on each page that it follows it looks for links, and the first rule that is for a link says what
-// parses the page behind it, and whether that page's links are followed in turn. Links that no rule is for are left out. Links of the first pages are always followed.
+// Crawl is a spider that finds its pages by rules: on each page that it follows it looks for links, and the first rule
+// that is for a link says what parses the page behind it, and whether that page's links are followed in turn. Links
+// that no rule is for are left out. Links of the first pages are always followed.
 //
 //	spider := spiders.NewCrawl("shop", nil, "https://shop.example/")
 //	spider.Rules = []spiders.LinkRule{
@@ -20,8 +21,9 @@ import (
 //		{Links: []links.Option{links.CSS(".next")}, Follow: true},
 //	}
 //
-// Make one by [NewCrawl]. Pages without a parser of their own, the first ones among them, are for the parser given to NewCrawl; if that is nil too, their links alone count.
-// A page that fails in its parser has its links followed all the same. Nothing of a Crawl may be changed while a crawl runs.
+// Make one by [NewCrawl]. Pages without a parser of their own, the first ones among them, are for the parser given to
+// NewCrawl; if that is nil too, their links alone count. A page that fails in its parser has its links followed all the
+// same. Nothing of a Crawl may be changed while a crawl runs.
 type Crawl struct {
 	Name string   // what GetName returns
 	URLs []string // the first pages
@@ -37,8 +39,8 @@ type Crawl struct {
 
 // LinkRule says which links of a page are followed, and what becomes of the pages behind them.
 type LinkRule struct {
-	// Links say which links the rule is for, and where in a page they are: the options of package links. Without any the rule is for all that a
-	// reader can click on.
+	// Links say which links the rule is for, and where in a page they are: the options of package links. Without any the
+	// rule is for all that a reader can click on.
 	Links []links.Option
 
 	// Match has to be found in the URL of the link, too; nil: every URL.
@@ -47,16 +49,18 @@ type LinkRule struct {
 	// Parser parses the pages; nil stands for the parser given to NewCrawl.
 	Parser tegenaria.Parser
 
-	// Name is what a durable job stores of the rule, to find it again: the pages that wait when a program is started anew are parsed by the rule that has
-	// their name then. It is "crawl rule 1" for the first rule without a Name, and so on by their places. Two rules cannot have one name; the Names of a job
-	// that goes on must stay as they are, and the order of rules without.
+	// Name is what a durable job stores of the rule, to find it again: the pages that wait when a program is started anew
+	// are parsed by the rule that has their name then. It is "crawl rule 1" for the first rule without a Name, and so on
+	// by their places. Two rules cannot have one name; the Names of a job that goes on must stay as they are, and the
+	// order of rules without.
 	Name string
 
 	// Follow has the links of the pages followed as those of the first ones are.
 	Follow bool
 
-	// Process, unless nil, is called with each request before it is sent, and may change it. The request is left out if it returns false; no later rule is asked
-	// for its link. It is called concurrently for several pages, with requests that may turn out to be known already.
+	// Process, unless nil, is called with each request before it is sent, and may change it. The request is left out if it
+	// returns false; no later rule is asked for its link. It is called concurrently for several pages, with requests that
+	// may turn out to be known already.
 	Process func(*tegenaria.Request) bool
 }
 
@@ -92,7 +96,8 @@ func (s *Crawl) Seeds() []*tegenaria.Request {
 	return seeds
 }
 
-// Parser reads the first pages, and all others whose request names no parser: it calls the parser given to NewCrawl, and follows the page's links.
+// Parser reads the first pages, and all others whose request names no parser: it calls the parser given to NewCrawl,
+// and follows the page's links.
 func (s *Crawl) Parser(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 	return s.parse(s.parser, true, resp, item, req)
 }

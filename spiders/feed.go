@@ -20,22 +20,26 @@ import (
 //	}, "https://news.example/feed.xml")
 //	spider.Every = time.Hour
 //
-// A feed that is asked for again is asked with the ETag and the Last-Modified of its last answer, so that the server need not send what has not changed. These, and
-// which entries were handed over, are kept with the job: a durable job that was stopped, or whose process died, goes on as if nothing had happened. Entries are known by [records.Entry.Key], so that one whose
-// text is corrected does not come again; entries of one answer that have the same key and differ otherwise are different entries, which are known by all that they say. Of
-// each feed the newest 20,000 are remembered, and no more are read of one answer.
+// A feed that is asked for again is asked with the ETag and the Last-Modified of its last answer, so that the server
+// need not send what has not changed. These, and which entries were handed over, are kept with the job: a durable job
+// that was stopped, or whose process died, goes on as if nothing had happened. Entries are known by
+// [records.Entry.Key], so that one whose text is corrected does not come again; entries of one answer that have the
+// same key and differ otherwise are different entries, which are known by all that they say. Of each feed the newest
+// 20,000 are remembered, and no more are read of one answer.
 //
 // Make one by [NewFeed]. Nothing of a Feed may be changed while a crawl runs, and it runs one crawl at a time.
 type Feed struct {
 	Name string   // what GetName returns
 	URLs []string // of the feeds
 
-	// Every is how long after an answer a feed is asked for again. The crawl goes on until it is stopped then. 0: each feed is asked for once, and the crawl ends. A
-	// feed that answers with an error is asked for again, too; one that cannot be reached only as often in a row as Limits.Attempts allows.
+	// Every is how long after an answer a feed is asked for again. The crawl goes on until it is stopped then. 0: each
+	// feed is asked for once, and the crawl ends. A feed that answers with an error is asked for again, too; one that
+	// cannot be reached only as often in a row as Limits.Attempts allows.
 	Every time.Duration
 
-	// State is the path of a file in which a new job finds what earlier jobs have handed over, for programs that begin a new job each time: it is read when a job begins, and
-	// written when a run ends. When the process dies before, the entries of that run are handed over again by the next job. "": a new job knows nothing.
+	// State is the path of a file in which a new job finds what earlier jobs have handed over, for programs that begin a
+	// new job each time: it is read when a job begins, and written when a run ends. When the process dies before, the
+	// entries of that run are handed over again by the next job. "": a new job knows nothing.
 	State string
 
 	// Options are for the requests of feeds.
@@ -56,9 +60,11 @@ var (
 	_ tegenaria.Closer          = (*Feed)(nil)
 )
 
-// NewFeed makes a spider of a name, a func and the URLs of feeds. The func gets each new entry, and sends items and requests; requests for pages of entries name a
-// parser of [Feed.On]. ctx is the request's *tegenaria.Context. An entry for which it returns an error is a failure of the feed's request: the other entries are read, and
-// this one counts as new the next time. An entry with a date that cannot be read is handed over like the others, and is a failure too, a [*DateError]. It is called concurrently for several feeds.
+// NewFeed makes a spider of a name, a func and the URLs of feeds. The func gets each new entry, and sends items and
+// requests; requests for pages of entries name a parser of [Feed.On]. ctx is the request's *tegenaria.Context. An entry
+// for which it returns an error is a failure of the feed's request: the other entries are read, and this one counts as
+// new the next time. An entry with a date that cannot be read is handed over like the others, and is a failure too, a
+// [*DateError]. It is called concurrently for several feeds.
 func NewFeed[T any](name string, each func(ctx context.Context, entry *records.Entry, out *tegenaria.Output[T]) error, urls ...string) *Feed {
 	s := &Feed{Name: name, URLs: urls}
 	if each == nil {
@@ -105,7 +111,8 @@ func (s *Feed) Parsers() map[string]tegenaria.Parser {
 
 // Parser is for requests that name no parser: there is none for them.
 func (s *Feed) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
-	return fmt.Errorf("spiders: a request of the spider %q names no parser: name one by On, and send the request with RequestWithParserName", s.Name)
+	return fmt.Errorf("spiders: a request of the spider %q names no parser: name one by On, and send the request with "+
+		"RequestWithParserName", s.Name)
 }
 
 // StartRequest sends a request for each of URLs.

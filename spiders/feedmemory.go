@@ -84,7 +84,8 @@ func (s entrySet) add(id entryID) { s.keys[id.Key], s.ids[id] = true, true }
 // has reports whether the entry is in the set; whether another one has its key counts only if entries do not share keys.
 func (s entrySet) has(id entryID, shared bool) bool { return s.ids[id] || !shared && s.keys[id.Key] }
 
-// feedMemory is what a Feed knows of its feeds: what is stored with the job, and what will be when the requests settle that it was learnt from.
+// feedMemory is what a Feed knows of its feeds: what is stored with the job, and what will be when the requests settle
+// that it was learnt from.
 type feedMemory struct {
 	mu      sync.Mutex // guards all below
 	feeds   map[string]answer

@@ -12,16 +12,17 @@ import (
 	"github.com/tegenaria/tegenaria/records"
 )
 
-// Records is a spider that reads files of records: XML, CSV, JSON arrays and JSON Lines, as package records does. The files are spooled to the disk and read as a stream, so
-// that memory does not grow with them.
+// Records is a spider that reads files of records: XML, CSV, JSON arrays and JSON Lines, as package records does. The
+// files are spooled to the disk and read as a stream, so that memory does not grow with them.
 //
 //	spider := spiders.NewRecords("prices", records.CSV(records.Dialect{Delimiter: ';'}),
 //		func(ctx context.Context, row records.Row, out *tegenaria.Output[Price]) error {
 //			return out.Item(Price{row.Get("name"), row.Get("price")})
 //		}, "https://shop.example/prices.csv")
 //
-// A file is one request: its items are in the outputs when it was read to its end, and a job that was stopped in the middle of it reads it again from its beginning, without
-// any item being there twice. Make one by [NewRecords]. Nothing of a Records may be changed while a crawl runs.
+// A file is one request: its items are in the outputs when it was read to its end, and a job that was stopped in the
+// middle of it reads it again from its beginning, without any item being there twice. Make one by [NewRecords]. Nothing
+// of a Records may be changed while a crawl runs.
 type Records struct {
 	Name string   // what GetName returns
 	URLs []string // of the files
@@ -29,7 +30,8 @@ type Records struct {
 	// Options are for the requests of the files. One that takes longer than a minute needs RequestWithTimeout.
 	Options []tegenaria.RequestOption
 
-	// Adapt, unless nil, returns what is read in the place of a body: without a preamble, unpacked, repaired. It is called concurrently for several files.
+	// Adapt, unless nil, returns what is read in the place of a body: without a preamble, unpacked, repaired. It is called
+	// concurrently for several files.
 	Adapt func(page *tegenaria.Response, body io.Reader) (io.Reader, error)
 
 	parser  tegenaria.Parser
@@ -41,9 +43,11 @@ var (
 	_ tegenaria.ParserSet       = (*Records)(nil)
 )
 
-// NewRecords makes a spider of a name, the format of the files, a func, and the URLs of the files. The func gets each record, and sends items and requests; requests for
-// pages name a parser of [Records.On]. ctx is the request's *tegenaria.Context. A record that cannot be read, or for which the func returns an error, does not end the
-// others: the request fails at its end, with a [*RecordsError], and its items are kept. The func is called concurrently for several files.
+// NewRecords makes a spider of a name, the format of the files, a func, and the URLs of the files. The func gets each
+// record, and sends items and requests; requests for pages name a parser of [Records.On]. ctx is the request's
+// *tegenaria.Context. A record that cannot be read, or for which the func returns an error, does not end the others:
+// the request fails at its end, with a [*RecordsError], and its items are kept. The func is called concurrently for
+// several files.
 func NewRecords[R, T any](name string, format records.Format[R], each func(ctx context.Context, record R, out *tegenaria.Output[T]) error, urls ...string) *Records {
 	s := &Records{Name: name, URLs: urls}
 	s.parser = tegenaria.Handle(func(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[T]) error {
@@ -82,7 +86,8 @@ func (s *Records) Parsers() map[string]tegenaria.Parser {
 
 // Parser is for requests that name no parser: there is none for them.
 func (s *Records) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
-	return fmt.Errorf("spiders: a request of the spider %q names no parser: name one by On, and send the request with RequestWithParserName", s.Name)
+	return fmt.Errorf("spiders: a request of the spider %q names no parser: name one by On, and send the request with "+
+		"RequestWithParserName", s.Name)
 }
 
 // StartRequest sends a request for each of URLs.

@@ -24,9 +24,9 @@ type SitePage struct {
 	Links    int    `json:"links"` // different http and https URLs that the page links to, without fragments
 }
 
-// Site is a spider that crawls whole sites and sends a [SitePage] for each page. It follows a and area links, Refresh headers and meta refreshes;
-// [tegenaria.EngineWithAllowedDomains] keeps it on the sites. Leave middleware.MetaRefresh out of its engine: a page with a refresh is a
-// page of its own. Make one with [NewSite].
+// Site is a spider that crawls whole sites and sends a [SitePage] for each page. It follows a and area links, Refresh
+// headers and meta refreshes; [tegenaria.EngineWithAllowedDomains] keeps it on the sites. Leave middleware.MetaRefresh
+// out of its engine: a page with a refresh is a page of its own. Make one with [NewSite].
 type Site struct {
 	*tegenaria.BaseSpider
 	parser tegenaria.Parser

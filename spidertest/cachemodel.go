@@ -41,7 +41,8 @@ type model struct {
 	log     []string
 }
 
-// seedOf returns the seed of what a suite draws at random. It depends on the name of the test alone, so that a test which has passed passes again.
+// seedOf returns the seed of what a suite draws at random. It depends on the name of the test alone, so that a test
+// which has passed passes again.
 func seedOf(t *testing.T) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))

@@ -8,13 +8,14 @@ import (
 	"github.com/tegenaria/tegenaria/spidertest/fixture"
 )
 
-// Fixtures runs the fixtures of a spider, the folders of dir with a saved page and what the spider made of it, each as a test of its own. It
-// fails with the differences by field:
+// Fixtures runs the fixtures of a spider, the folders of dir with a saved page and what the spider made of it, each as
+// a test of its own. It fails with the differences by field:
 //
 //	func TestPages(t *testing.T) { spidertest.Fixtures(t, quotes(), "testdata") }
 //
-// Fixtures of spiders with other names are left alone, and it is a failure if there is none of this one. The command parse --save NAME makes a
-// fixture, check --update accepts what has changed; package fixture describes the files. Nothing is downloaded.
+// Fixtures of spiders with other names are left alone, and it is a failure if there is none of this one. The command
+// parse --save NAME makes a fixture, check --update accepts what has changed; package fixture describes the files.
+// Nothing is downloaded.
 func Fixtures(t *testing.T, spider tegenaria.SpiderInterface, dir string) {
 	t.Helper()
 	if spider == nil {

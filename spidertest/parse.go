@@ -48,8 +48,9 @@ func ParseWithError(err *error) ParseOption {
 // that reach a parser. It may send as much as it likes.
 //
 // Items are of type T; with any, of all types. Requests have passed the checks of the engine, their URLs are absolute and
-// their Depth is 1, or 0 with RequestWithSameDepth. Scope, duplicates and robots.txt are not looked at: a link that is on the page twice is in the
-// list twice. Request.ParserName says which parser a request names. What Output.Follow cannot follow (an empty reference, mailto:) is left out, as in a crawl.
+// their Depth is 1, or 0 with RequestWithSameDepth. Scope, duplicates and robots.txt are not looked at: a link that is
+// on the page twice is in the list twice. Request.ParserName says which parser a request names. What Output.Follow
+// cannot follow (an empty reference, mailto:) is left out, as in a crawl.
 //
 // The test ends if the parser returns an error or panics (see [ParseWithError]), and if the page cannot be read. It fails if an
 // item is not a T, if a request is one that a crawl refuses, and if the parser uses its channels after it has returned,

@@ -14,8 +14,8 @@ import (
 type CommitterHarness struct {
 	// Open makes the committer of a run, over what the last one has left: a program that was started again.
 	Open func(t testing.TB) tegenaria.Committer
-	// Stage has a committer stage a result for an attempt, usually by ProcessItem. Results are told apart by their number. An attempt that runs
-	// again stages the same ones.
+	// Stage has a committer stage a result for an attempt, usually by ProcessItem. Results are told apart by their number.
+	// An attempt that runs again stages the same ones.
 	Stage func(t testing.TB, c tegenaria.Committer, id string, result int)
 	// StageLate is Stage for code that was given up: another attempt has staged the same result, so the committer may refuse it
 	// (nil: Stage).
@@ -34,8 +34,9 @@ type CommitterHarness struct {
 	Rounds int
 }
 
-// TestCommitter runs the conformance suite of [tegenaria.Committer]: what was settled is durable once and in its order, and nothing else is,
-// whatever crashes between two calls. The steps are random, from a seed that the test's name gives.
+// TestCommitter runs the conformance suite of [tegenaria.Committer]: what was settled is durable once and in its order,
+// and nothing else is, whatever crashes between two calls. The steps are random, from a seed that the test's name
+// gives.
 func TestCommitter(t *testing.T, h CommitterHarness) {
 	t.Helper()
 	seed := seedOf(t)

@@ -20,10 +20,11 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// TestDownloader runs the conformance suite of [tegenaria.Downloader] in crawls of a server on loopback. options returns those of the engine that set the
-// downloader under test, or the layers around one: [tegenaria.EngineWithDownloader], [tegenaria.EngineWithDownloaderLayers]. It is called for each
-// crawl. The downloader must reach the addresses of loopback, take gzip, and answer from the server alone: one that
-// answers from a store begins with an empty one each time.
+// TestDownloader runs the conformance suite of [tegenaria.Downloader] in crawls of a server on loopback. options
+// returns those of the engine that set the downloader under test, or the layers around one:
+// [tegenaria.EngineWithDownloader], [tegenaria.EngineWithDownloaderLayers]. It is called for each crawl. The downloader
+// must reach the addresses of loopback, take gzip, and answer from the server alone: one that answers from a store
+// begins with an empty one each time.
 func TestDownloader(t *testing.T, options func(t *testing.T) []tegenaria.EngineOption) {
 	for _, tt := range []struct {
 		name string

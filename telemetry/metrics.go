@@ -23,7 +23,8 @@ type Options struct {
 // The numbers of one scrape belong together: tegenaria_requests_discovered_total is the sum of tegenaria_requests_total and
 // tegenaria_requests_open. All numbers are those of one run: they begin at 0 with each run of the engine, which Prometheus takes for
 // a restart of the program, and those of the last run stay when it is over. No label has a URL. What a label says is bounded: the first
-// 100 reasons, status codes, fields and callbacks that are scraped keep their names, and the rest are "other". What is not UTF-8 in a label is U+FFFD.
+// 100 reasons, status codes, fields and callbacks that are scraped keep their names, and the rest are "other". What is
+// not UTF-8 in a label is U+FFFD.
 //
 // A registry takes the Metrics of one engine. For more, tell them apart with prometheus.WrapRegistererWith.
 type Metrics struct {
@@ -42,7 +43,8 @@ var _ prometheus.Collector = (*Metrics)(nil)
 // mostLabels is how many values of a label keep their names.
 const mostLabels = 100
 
-// NewMetrics makes the metrics of an engine. It adds events to the engine and has it measure its callbacks, so it has to be called before [tegenaria.SpiderEngine.Run].
+// NewMetrics makes the metrics of an engine. It adds events to the engine and has it measure its callbacks, so it has
+// to be called before [tegenaria.SpiderEngine.Run].
 func NewMetrics(engine *tegenaria.SpiderEngine, o Options) *Metrics {
 	bounded := labels{most: mostLabels}
 	m := &Metrics{engine: engine, hosts: o.Hosts, reasons: bounded, itemReasons: bounded, codes: bounded, fields: bounded,

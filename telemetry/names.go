@@ -26,7 +26,8 @@ var (
 	runPaused   = gauge("run_paused", "1 while the run is paused, else 0.")
 	concurrency = gauge("concurrency", "How many downloads may run at once.")
 
-	placeShare = gauge("place_share", "Share of the time of all places for downloads since the run began, from 0 to 1, by what they were used for or why they were free.", "cause")
+	placeShare = gauge("place_share", "Share of the time of all places for downloads since the run began, from 0 to 1, "+
+		"by what they were used for or why they were free.", "cause")
 
 	discovered   = counter("requests_discovered_total", "Requests that were sent by user code, redirect targets, and requests of Fetch.")
 	requests     = counter("requests_total", "Requests that have ended, by outcome and reason.", "outcome", "reason")

@@ -143,8 +143,8 @@ func createTemporary(folder string) (temporary, error) {
 	return temporary{file}, nil
 }
 
-// removeTemporary removes what crashes have left behind. It does no harm to another archive in the same folder, which removes these names itself,
-// or has the files open where open files cannot be removed.
+// removeTemporary removes what crashes have left behind. It does no harm to another archive in the same folder, which
+// removes these names itself, or has the files open where open files cannot be removed.
 func removeTemporary(folder string) {
 	names, _ := filepath.Glob(filepath.Join(folder, temporaryName)) // a folder whose name is a pattern keeps them
 	for _, name := range names {

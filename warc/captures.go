@@ -297,8 +297,9 @@ func fieldsOf(block io.Reader) textproto.MIMEHeader {
 // mostHeader is how large the header of a response may be.
 const mostHeader = 1 << 20
 
-// readHTTP reads the header of a response, and returns its body without transfer coding. It takes what is in the wild: lines that are no fields
-// are left out, and a body may have lost the chunks or the content codings that its header names.
+// readHTTP reads the header of a response, and returns its body without transfer coding. It takes what is in the wild:
+// lines that are no fields are left out, and a body may have lost the chunks or the content codings that its header
+// names.
 func readHTTP(block io.Reader) (status int, header http.Header, body *bufio.Reader, err error) {
 	limited := &io.LimitedReader{R: block, N: mostHeader}
 	from := bufio.NewReaderSize(limited, 32<<10)
@@ -377,7 +378,8 @@ func dropCodings(header http.Header, body *bufio.Reader) {
 }
 
 // hasCoding reports whether a body that begins so can have a content coding. gzip and zstd have a mark; the others are tried: a body does
-// not have them if not even its first block can be decoded, or if it cannot be decoded to its end and is text. A coding that is not known stays.
+// not have them if not even its first block can be decoded, or if it cannot be decoded to its end and is text. A coding
+// that is not known stays.
 func hasCoding(coding string, begin []byte) bool {
 	switch strings.ToLower(strings.TrimSpace(coding)) {
 	case "gzip", "x-gzip":

@@ -28,12 +28,13 @@
 //  4. after a crash the file is cut to the size of the checkpoint, and files that no checkpoint knows are removed: their names follow from the
 //     job's start and the number of the file. A record is a gzip member or zstd frame of its own, so nothing is left of one that is cut off.
 //
-// The last file gets its name when the job is complete. In a run with a memory cache, which cannot be resumed, that is at the end of the run,
-// and nothing is synced before.
+// The last file gets its name when the job is complete. In a run with a memory cache, which cannot be resumed, that is
+// at the end of the run, and nothing is synced before.
 //
-// Not covered: bodies that were written before a crash are not known again after it, so that they are written once more as a response; attempts of
-// requests that ran when the process was killed are not kept, whatever Options.Attempts says; a robots.txt that was asked for is written with the
-// next batch, and asked for again if a crash comes before that.
+// Not covered: bodies that were written before a crash are not known again after it, so that they are written once more
+// as a response; attempts of requests that ran when the process was killed are not kept, whatever Options.Attempts
+// says; a robots.txt that was asked for is written with the next batch, and asked for again if a crash comes before
+// that.
 //
 // What grows with a crawl, beside the files: nothing. Options.Revisits and Options.Memory bound the rest.
 package warc

@@ -25,11 +25,12 @@ type ExistsError struct{ Path string }
 
 // Error names the remedies.
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("warc: %s is there already, and records of another crawl must not be mixed with it: move it away, or write {start} into the path", e.Path)
+	return fmt.Sprintf("warc: %s is there already, and records of another crawl must not be mixed with it: move it away, "+
+		"or write {start} into the path", e.Path)
 }
 
-// InUseError says that another crawl is writing to a file. On Windows, and on file systems that know no locks, a new job that finds such a file gets
-// an [*ExistsError].
+// InUseError says that another crawl is writing to a file. On Windows, and on file systems that know no locks, a new
+// job that finds such a file gets an [*ExistsError].
 type InUseError struct{ Path string }
 
 // Error names the remedies.
@@ -59,7 +60,8 @@ type WriteError struct {
 
 // Error names the remedy.
 func (e *WriteError) Error() string {
-	return fmt.Sprintf("warc: writing %s: %v; see that the disk has room and may be written to, and run the job again: it goes on where it was", e.Path, e.Err)
+	return fmt.Sprintf("warc: writing %s: %v; see that the disk has room and may be written to, and run the job again: "+
+		"it goes on where it was", e.Path, e.Err)
 }
 
 // Unwrap returns the error of the system.
@@ -73,7 +75,8 @@ type NotArchivedError struct {
 
 // Error names the remedy.
 func (e *NotArchivedError) Error() string {
-	return fmt.Sprintf("warc: %s %s is not in the archive; to ask the site for what is missing, give Replay.Layer to EngineWithDownloaderLayers", e.Method, urlx.Redact(e.URL))
+	return fmt.Sprintf("warc: %s %s is not in the archive; to ask the site for what is missing, give Replay.Layer to "+
+		"EngineWithDownloaderLayers", e.Method, urlx.Redact(e.URL))
 }
 
 // DamagedError is the failure of a request whose record cannot be read.

@@ -26,8 +26,9 @@ func (s *Skipped) note(name string, err error) {
 
 // Index writes the index of WARC files, in the form that replay tools read (CDXJ): a line for each record that they can show, sorted, with
 // key, time, and a JSON object of URL, media type, status, payload digest, place and file. A record that cannot be read is left out and
-// counted. files are paths of files or folders, as [Open] takes them; in the index they have the last part of their names. It takes 64 MiB of
-// memory and sorts the rest in temporary files. The error is that of reading a file, of sorting or of to.
+// counted. files are paths of files or folders, as [Open] takes them; in the index they have the last part of their
+// names. It takes 64 MiB of memory and sorts the rest in temporary files. The error is that of reading a file, of
+// sorting or of to.
 func Index(to io.Writer, files ...string) (Skipped, error) {
 	var skipped Skipped
 	s := new(sorter)
@@ -142,7 +143,8 @@ func indexFile(s *sorter, file *source, skipped *Skipped, seen func(l *indexLine
 			return nil
 		}
 		if before.Length == 0 {
-			skipped.note(file.name, fmt.Errorf("the record of %s is packed together with others, so that an index cannot name its place: pack each record by itself", before.URL()))
+			skipped.note(file.name, fmt.Errorf("the record of %s is packed together with others, so that an index cannot name "+
+				"its place: pack each record by itself", before.URL()))
 			open = nil
 			return nil
 		}

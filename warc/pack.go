@@ -34,9 +34,9 @@ type PackOptions struct {
 
 // Pack puts WARC files into one file that readers of web archives open as it is (WACZ 1.1): with an index, see [Index], the list of pages
 // with their titles, and a digest of each part. A page is a response with the status 200 in HTML. name is the file to make; it appears
-// when it is whole, and synced, in the place of one that has its name. files are paths of files or folders, as [Open] takes them; two files of
-// one name are an error. Records that cannot be read are packed too, and left out of the index. Temporary files take the room of
-// the index.
+// when it is whole, and synced, in the place of one that has its name. files are paths of files or folders, as [Open]
+// takes them; two files of one name are an error. Records that cannot be read are packed too, and left out of the
+// index. Temporary files take the room of the index.
 func Pack(name string, o PackOptions, files ...string) (Skipped, error) {
 	p := &bundler{options: o, sorter: new(sorter), names: make(map[string]bool)}
 	err := p.pack(name, files)

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// query is how a page was asked for. The bodies of other requests than GET are in the keys of an index as if they were in the query of the URL:
-// replay tools look for them there, under names of their own.
+// query is how a page was asked for. The bodies of other requests than GET are in the keys of an index as if they were
+// in the query of the URL: replay tools look for them there, under names of their own.
 type query struct {
 	method string
 	text   string // of the body
@@ -87,8 +87,8 @@ func (q *query) appendTo(target string) string {
 	return target + joint + "__wb_method=" + q.method + "&" + decodeURI(q.text)
 }
 
-// decodeURI undoes percent-encoding as the function of JavaScript of this name does: not that of characters that have a meaning in URLs, and
-// nothing at all if what comes out is not UTF-8.
+// decodeURI undoes percent-encoding as the function of JavaScript of this name does: not that of characters that have a
+// meaning in URLs, and nothing at all if what comes out is not UTF-8.
 func decodeURI(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -159,8 +159,8 @@ var formEscapes = strings.NewReplacer("~", "%7E", "%2A", "*")
 
 func formEncode(s string) string { return formEscapes.Replace(url.QueryEscape(s)) }
 
-// jsonQuery writes the values of JSON as a query, each by the name of the closest object; empty ones are left out. Of what is no JSON the error
-// comes with what stands before.
+// jsonQuery writes the values of JSON as a query, each by the name of the closest object; empty ones are left out. Of
+// what is no JSON the error comes with what stands before.
 func jsonQuery(body []byte) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()

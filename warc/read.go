@@ -78,8 +78,9 @@ func (r *reader) find() bool {
 	}
 }
 
-// back goes back to where the damaged record begins, if that is possible: unpacking it may have read far over its end. How much is read again is
-// bounded, since a file can be made so that each of its bytes is the beginning of a long record that is damaged.
+// back goes back to where the damaged record begins, if that is possible: unpacking it may have read far over its end.
+// How much is read again is bounded, since a file can be made so that each of its bytes is the beginning of a long
+// record that is damaged.
 func (r *reader) back() {
 	again := r.from.n - r.begin
 	if r.furthest = max(r.furthest, r.from.n); again == 0 {

@@ -98,7 +98,8 @@ func sourcesOfPackage(name string) (list []*source, err error) {
 			continue
 		}
 		if m.Method != zip.Store {
-			return nil, &PackageError{name, m.Name, errors.New("it is compressed, so that its records cannot be found: unpack the package by a program for zip files, and open the folder")}
+			return nil, &PackageError{name, m.Name, errors.New("it is compressed, so that its records cannot be found: unpack " +
+				"the package by a program for zip files, and open the folder")}
 		}
 		begin, err := m.DataOffset()
 		if err != nil {
@@ -113,8 +114,8 @@ func sourcesOfPackage(name string) (list []*source, err error) {
 }
 
 // Verify compares the parts of a package (WACZ) with the digests that are written in it, as far as it has these: each part that differs is
-// a [*PackageError], all joined. [Open] does not, since it would read all of a large package twice, and since there are programs that write wrong
-// digests: js-wacz 0.1.6 is one.
+// a [*PackageError], all joined. [Open] does not, since it would read all of a large package twice, and since there are
+// programs that write wrong digests: js-wacz 0.1.6 is one.
 func Verify(name string) (err error) {
 	file, whole, err := openPackage(name)
 	if err != nil {

@@ -58,7 +58,8 @@ type field struct{ name, value string }
 // stampFormat is how WARC-Date is written (ISO 28500 §5.4): with fractions of a second, which version 1.1 allows.
 const stampFormat = "2006-01-02T15:04:05.000000Z"
 
-// packer packs records, each into a member of gzip or a frame of zstd of its own, so that each can be read alone. It may not be used concurrently.
+// packer packs records, each into a member of gzip or a frame of zstd of its own, so that each can be read alone. It
+// may not be used concurrently.
 type packer struct {
 	how     compression
 	gz      *gzip.Writer

@@ -74,7 +74,8 @@ var All = []Contestant{
 }
 
 func scrapyVersion() (string, error) {
-	out, err := exec.Command("/usr/bin/python3", "-c", "import platform, scrapy; print('scrapy', scrapy.__version__, 'on Python', platform.python_version())").Output()
+	out, err := exec.Command("/usr/bin/python3", "-c", "import platform, scrapy; print('scrapy', scrapy.__version__, 'on "+
+		"Python', platform.python_version())").Output()
 	if err != nil {
 		return "", errors.New("not installed: Debian package python3-scrapy")
 	}

@@ -148,7 +148,8 @@ func describe(out io.Writer, r *race, chosen []*contestant.Contestant) error {
 	if !canPin() {
 		where = "nothing kept to a CPU, for want of taskset or of a second CPU"
 	}
-	_, err = fmt.Fprintf(out, "# The race\n\n- %s\n- %s, %d CPUs, %s; %s\n- load of the machine at the start: %s\n- medians of %d rounds, sizes × %g\n- %s\n\n",
+	_, err = fmt.Fprintf(out, "# The race\n\n- %s\n- %s, %d CPUs, %s; %s\n- load of the machine at the start: %s\n- "+
+		"medians of %d rounds, sizes × %g\n- %s\n\n",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.NumCPU(), kernel(), where,
 		load(), r.rounds, r.scale, strings.Join(list, "; "))
 	return err

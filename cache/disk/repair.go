@@ -175,7 +175,8 @@ func verify(ctx context.Context, fs vfs.FS, dir string) error {
 		}
 	}
 	if s := &c.state; waiting != s.waiting || inSlots != s.waiting || delayed != s.delayed || settled != s.settled {
-		return damage(dir, storeDir, fmt.Errorf("it holds %d waiting (%d by host), %d delayed and %d settled requests, and should hold %d, %d and %d",
+		return damage(dir, storeDir, fmt.Errorf("it holds %d waiting (%d by host), %d delayed and %d settled requests, and "+
+			"should hold %d, %d and %d",
 			waiting, inSlots, delayed, settled, s.waiting, s.delayed, s.settled))
 	}
 	return c.broken() // by what was read in the background

@@ -58,7 +58,8 @@ type part struct {
 func (p *part) Flags(flags *pflag.FlagSet) {
 	*p = part{}
 	flags.StringVar(&p.address, "listen", "",
-		"`ADDRESS` at which the crawl can be watched and changed while it runs: 127.0.0.1:0 takes a free port, unix:PATH a socket; see the command ctl")
+		"`ADDRESS` at which the crawl can be watched and changed while it runs: 127.0.0.1:0 takes a free port, unix:PATH a "+
+			"socket; see the command ctl")
 	flags.StringVar(&p.tokenFile, "listen-token", "", "`FILE` with the token of --listen, made if it is not there")
 	flags.StringVar(&p.tls, "listen-tls", "", "`CERT,KEY`, two files in PEM, for an ADDRESS that other machines reach")
 	flags.BoolVar(&p.insecure, "listen-insecure", false, "other machines may reach the ADDRESS without TLS, in a container for example")
@@ -140,7 +141,8 @@ func (p *part) listen(ctx context.Context) (listener net.Listener, address strin
 		}
 		scheme, config = "https", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	case !isLoopback(host) && !p.insecure:
-		return nil, "", cli.Usage(fmt.Errorf("--listen %s: other machines may reach this address: give --listen-tls CERT,KEY, or --listen-insecure where a container or a proxy guards it", p.address))
+		return nil, "", cli.Usage(fmt.Errorf("--listen %s: other machines may reach this address: give --listen-tls "+
+			"CERT,KEY, or --listen-insecure where a container or a proxy guards it", p.address))
 	}
 	var plain net.ListenConfig
 	if listener, err = plain.Listen(ctx, "tcp", p.address); err != nil {
@@ -214,7 +216,8 @@ func (p *part) token() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minToken || strings.Trim(token, tokenLetters) != "" {
-		return "", cli.Usage(fmt.Errorf("--listen-token: %s holds no token: it has at least %d letters, digits, - and _; remove the file, and one is made", p.tokenFile, minToken))
+		return "", cli.Usage(fmt.Errorf("--listen-token: %s holds no token: it has at least %d letters, digits, - and _; "+
+			"remove the file, and one is made", p.tokenFile, minToken))
 	}
 	return token, nil
 }

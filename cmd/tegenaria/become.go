@@ -23,9 +23,10 @@ import (
 const codeUsage = 2
 
 // become builds the program of the project that the working directory lies in, and runs it with these arguments in the place of this
-// program. For a crawl with a Go file, crawl FILE.go, that is the program in the file. Outside projects, and for commands that are not about
-// a project, it does nothing, and done is false. For help and the completion of a shell nothing is built, since nobody has asked for a
-// command of the project yet: they are those of the program if it was built before.
+// program. For a crawl with a Go file, crawl FILE.go, that is the program in the file. Outside projects, and for
+// commands that are not about a project, it does nothing, and done is false. For help and the completion of a shell
+// nothing is built, since nobody has asked for a command of the project yet: they are those of the program if it was
+// built before.
 func become(args []string, stderr io.Writer) (code int, done bool) {
 	command, config, helps := commandOf(args[1:])
 	if command == "new" || command == "version" || command == "completion" {
@@ -63,7 +64,8 @@ func become(args []string, stderr io.Writer) (code int, done bool) {
 			}
 		}
 		if err != nil && helps {
-			fmt.Fprintf(stderr, "tegenaria: this is the help of the command without the project in %s, whose program is built by the first command that needs it, such as tegenaria list\n", dir)
+			fmt.Fprintf(stderr, "tegenaria: this is the help of the command without the project in %s, whose program is built "+
+				"by the first command that needs it, such as tegenaria list\n", dir)
 		}
 		return code, err == nil
 	}
@@ -89,8 +91,8 @@ func become(args []string, stderr io.Writer) (code int, done bool) {
 	return code, true
 }
 
-// isUntidy reports whether the compiler has found that go.mod or go.sum lack what a program imports. The commands that it then proposes, go get
-// PACKAGE or go mod download, add only the first of several modules, or none.
+// isUntidy reports whether the compiler has found that go.mod or go.sum lack what a program imports. The commands that
+// it then proposes, go get PACKAGE or go mod download, add only the first of several modules, or none.
 func isUntidy(said string) bool {
 	for _, sign := range []string{"missing go.sum entry", "no required module provides package", "updates to go.mod needed", "cannot find module providing package"} {
 		if strings.Contains(said, sign) {
@@ -154,7 +156,8 @@ type source struct {
 	framework *project.Framework // the folder becomes a module with it; nil: there is one already
 }
 
-// programOf returns where a program is built, by the key of its source: in the cache of the user, so that Go sees when there is nothing to do.
+// programOf returns where a program is built, by the key of its source: in the cache of the user, so that Go sees when
+// there is nothing to do.
 func programOf(key string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -195,7 +198,8 @@ func build(goCommand string, what source, stderr io.Writer) (program string, unl
 	if err := cmd.Run(); err != nil {
 		unlock()
 		if isUntidy(said.String()) {
-			fmt.Fprintf(stderr, "tegenaria: the program imports a package whose modules go.mod or go.sum do not name yet: go mod tidy in %s adds them; "+
+			fmt.Fprintf(stderr, "tegenaria: the program imports a package whose modules go.mod or go.sum do not name yet: go "+
+				"mod tidy in %s adds them; "+
 				"it changes both files, and needs a network for modules that are not on this machine\n", what.dir)
 		}
 		return "", nil, err

@@ -81,7 +81,8 @@ func callsCommand(file string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is no program with spiders: give it package main, and func main() { cli.Main(…) } of %s/cli; other programs are run by go run %[1]s",
+	return fmt.Errorf("%s is no program with spiders: give it package main, and func main() { cli.Main(…) } of %s/cli; "+
+		"other programs are run by go run %[1]s",
 		file, project.ModulePath)
 }
 

@@ -54,7 +54,8 @@ func (r *render) Set(text string) error {
 // Flags is part of cli.Part.
 func (s *sites) Flags(flags *pflag.FlagSet) {
 	s.render = "never"
-	flags.Var(&s.render, "render", "`WHEN` Chromium makes a page: never, auto (if the page looks as if its scripts have yet to make it) or always")
+	flags.Var(&s.render, "render", "`WHEN` Chromium makes a page: never, auto (if the page looks as if its scripts have "+
+		"yet to make it) or always")
 }
 
 // Commands is part of cli.Part.

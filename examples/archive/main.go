@@ -1,6 +1,6 @@
-// Command archive crawls a site once, and parses its pages again without requesting them: it records the crawl in a web archive, packs the archive
-// into one file (WACZ), replays that file with a better parser, and prints the differences. The site is the demo site of this repository, served on loopback by the program
-// itself, and closed before the replay.
+// Command archive crawls a site once, and parses its pages again without requesting them: it records the crawl in a web
+// archive, packs the archive into one file (WACZ), replays that file with a better parser, and prints the differences.
+// The site is the demo site of this repository, served on loopback by the program itself, and closed before the replay.
 //
 //	go run ./examples/archive [FILE.wacz]
 //

@@ -1,7 +1,7 @@
-// Command books crawls a shop. The struct of its items says in tags where a page has each field, so the parser has no code for that. The books are
-// delivered four times: as JSON Lines for other programs, as CSV for a spreadsheet, as Parquet for a data lake, and as a table of an SQLite database. At
-// the end the program prints how often each field was looked for and found. The site is the demo site of this repository, served on loopback by the
-// program itself.
+// Command books crawls a shop. The struct of its items says in tags where a page has each field, so the parser has no
+// code for that. The books are delivered four times: as JSON Lines for other programs, as CSV for a spreadsheet, as
+// Parquet for a data lake, and as a table of an SQLite database. At the end the program prints how often each field was
+// looked for and found. The site is the demo site of this repository, served on loopback by the program itself.
 //
 //	go run ./examples/books [FOLDER]
 //
@@ -27,8 +27,8 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// book is a row. The price is a text with two digits behind the point, which Parquet stores as a decimal. A book that is sold out has no number
-// in its availability, and hence a stock of 0.
+// book is a row. The price is a text with two digits behind the point, which Parquet stores as a decimal. A book that
+// is sold out has no number in its availability, and hence a stock of 0.
 type book struct {
 	UPC    string `json:"upc" xpath:"//tr[th = 'UPC']/td" required:"true"`
 	Title  string `json:"title" css:"h1" required:"true"`

@@ -106,7 +106,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var options browser.Options
 	flags.StringVar(&c.picture, "picture", "", "the `file` for a picture of the catalogue, a PNG")
 	flags.StringVar(&options.Path, "path", "", "the `program` of Chromium")
-	flags.BoolVar(&options.DangerouslyWithoutSandbox, "without-sandbox", false, "run Chromium without its sandbox, which does not work for root")
+	flags.BoolVar(&options.DangerouslyWithoutSandbox, "without-sandbox", false, "run Chromium without its sandbox, which "+
+		"does not work for root")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

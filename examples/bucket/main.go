@@ -1,5 +1,6 @@
-// Command bucket crawls a shop and sends what it finds to a bucket: CSV files, packed, with twenty books each. The shop is the demo site of this
-// repository, and the bucket a server that speaks the protocol of Amazon S3; the program serves both itself, on loopback.
+// Command bucket crawls a shop and sends what it finds to a bucket: CSV files, packed, with twenty books each. The shop
+// is the demo site of this repository, and the bucket a server that speaks the protocol of Amazon S3; the program
+// serves both itself, on loopback.
 //
 //	go run ./examples/bucket
 package main

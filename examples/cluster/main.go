@@ -4,9 +4,9 @@
 //	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -worker two -url https://go.dev/doc/ -out two.jsonl
 //
 // Each has hosts of its own, and a file of its own with a line for each page, as tegenaria crawl URL writes it. Start and stop them at any
-// time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing is left to do. If the
-// database is away they go on when it is back. A program that has died is started again with the same -worker, -dir and -out: it cuts its file to
-// the pages that nobody else has fetched again.
+// time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing
+// is left to do. If the database is away they go on when it is back. A program that has died is started again with the
+// same -worker, -dir and -out: it cuts its file to the pages that nobody else has fetched again.
 //
 // A job may lie on several servers: -db postgres://crawler@db1/crawls,postgres://crawler@db2/crawls, the same for all programs.
 //
@@ -103,7 +103,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	f.StringVar(&o.db, "db", "", "`address` of the database: postgres://user@host/name; several servers of a job are separated by commas")
 	f.StringVar(&o.job, "job", "", "`name` of the job, the same for all programs that work on it")
 	f.StringVar(&o.worker, "worker", "", "`name` of this program among them (default: the name of the machine)")
-	f.StringVar(&o.dir, "dir", "", "`folder` of this program alone, which says after a crash what it was doing (default: the name of -worker, and .state)")
+	f.StringVar(&o.dir, "dir", "", "`folder` of this program alone, which says after a crash what it was doing (default: "+
+		"the name of -worker, and .state)")
 	f.StringVar(&o.collect, "collect", "", "write the pages of all programs to this `file`: when the job is finished, or without -url at once")
 	f.StringVar(&o.out, "out", "", "`file` for the pages that this program crawls, one line of JSON each")
 	f.Func("url", "`URL` to start from; may be given several times", func(s string) error {
@@ -127,7 +128,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("%q belongs to no flag; URLs are given as -url URL", f.Arg(0))
 	case o.db == "":
-		return nil, errors.New("give a database with -db; to start one: docker run -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres, " +
+		return nil, errors.New("give a database with -db; to start one: docker run -d -p 5432:5432 -e " +
+			"POSTGRES_HOST_AUTH_METHOD=trust postgres, " +
 			"and then -db postgres://postgres@localhost/postgres")
 	case o.job == "":
 		return nil, errors.New("give the job a name with -job")

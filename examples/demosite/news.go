@@ -13,8 +13,8 @@ const (
 	newsMost  = 10
 )
 
-// news answers with a feed (RSS 2.0) that says which books are new. Every second request finds one more, and all find the newest first. A request with the
-// ETag of what is there now is answered with 304.
+// news answers with a feed (RSS 2.0) that says which books are new. Every second request finds one more, and all find
+// the newest first. A request with the ETag of what is there now is answered with 304.
 func (h *handler) news(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	n := newsFirst + h.asked/2

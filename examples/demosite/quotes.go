@@ -92,7 +92,8 @@ func newAuthors() []*author {
 			{"The only way to get rid of a temptation is to yield to it.", "humor virtue"},
 			{"I never travel without my diary. One should always have something sensational to read in the train.", "books humor"},
 		}},
-		{Name: "Ralph Waldo Emerson", Life: "1803–1882", Place: "Boston, Massachusetts", About: "Essayist and leader of the transcendentalists.", said: []saying{
+		{Name: "Ralph Waldo Emerson", Life: "1803–1882", Place: "Boston, Massachusetts", About: "Essayist and leader of the " +
+			"transcendentalists.", said: []saying{
 			{"A foolish consistency is the hobgoblin of little minds.", "wisdom"},
 			{"To be great is to be misunderstood.", "people wisdom"},
 			{"Nothing great was ever achieved without enthusiasm.", "work"},
@@ -196,7 +197,8 @@ func newAuthors() []*author {
 			{"There is no duty we so much underrate as the duty of being happy.", "happiness"},
 			{"Books are good enough in their own way, but they are a mighty bloodless substitute for life.", "books life"},
 		}},
-		{Name: "Edgar Allan Poe", Life: "1809–1849", Place: "Boston, Massachusetts", About: "Poet and inventor of the detective story.", said: []saying{
+		{Name: "Edgar Allan Poe", Life: "1809–1849", Place: "Boston, Massachusetts", About: "Poet and inventor of the " +
+			"detective story.", said: []saying{
 			{"All that we see or seem is but a dream within a dream.", "dreams"},
 			{"Quoth the Raven, “Nevermore.”", "death"},
 			{"Those who dream by day are cognizant of many things which escape those who dream only by night.", "dreams"},

@@ -1,5 +1,5 @@
-// Command login logs in to a shop by its form, whose hidden token belongs to a cookie, and prints the orders of the account. The site is the
-// demo site of this repository, served on loopback by the program itself.
+// Command login logs in to a shop by its form, whose hidden token belongs to a cookie, and prints the orders of the
+// account. The site is the demo site of this repository, served on loopback by the program itself.
 //
 //	go run ./examples/login
 package main

@@ -1,6 +1,7 @@
-// Command newsfeed reads the feed of the demo site again and again, and prints each new entry once, with the stock of its book from another page. The
-// feed is requested with the ETag of the last response, and most responses say that nothing has changed. The program serves the site itself, on
-// loopback, and requests the feed every 50 milliseconds, where a real program would wait an hour; it ends after eight entries.
+// Command newsfeed reads the feed of the demo site again and again, and prints each new entry once, with the stock of
+// its book from another page. The feed is requested with the ETag of the last response, and most responses say that
+// nothing has changed. The program serves the site itself, on loopback, and requests the feed every 50 milliseconds,
+// where a real program would wait an hour; it ends after eight entries.
 //
 //	go run ./examples/newsfeed
 package main

@@ -6,9 +6,9 @@
 //	go run ./examples/readable -before monday.jsonl >tuesday.jsonl
 //	readable -page -url https://example.com/a < page.html        # one page, and one JSON object on the output
 //
-// A crawl writes one JSON object for each chunk of Markdown, with its ID, the headings above it and its place in the page. A page whose text is
-// nearly that of an earlier one is marked. With -before the chunks that are new since an earlier crawl, and those that are gone, are listed:
-// these are to be put into an index, and to be taken out of it.
+// A crawl writes one JSON object for each chunk of Markdown, with its ID, the headings above it and its place in the
+// page. A page whose text is nearly that of an earlier one is marked. With -before the chunks that are new since an
+// earlier crawl, and those that are gone, are listed: these are to be put into an index, and to be taken out of it.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command rules crawls the books of the demo site with two rules: the link to the next page is followed to find more links, and the pages of
-// books are parsed. It is what Scrapy calls a CrawlSpider. The program serves the site itself, on loopback.
+// Command rules crawls the books of the demo site with two rules: the link to the next page is followed to find more
+// links, and the pages of books are parsed. It is what Scrapy calls a CrawlSpider. The program serves the site itself,
+// on loopback.
 //
 //	go run ./examples/rules
 package main

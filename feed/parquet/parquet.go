@@ -124,8 +124,8 @@ func (f *Feed) beside(ending string) string {
 // ExactlyOnce reports whether each item is written once, provided that the cache is durable.
 func (f *Feed) ExactlyOnce() bool { return true }
 
-// FeedStats returns what the feed has done in its run: rows that are in a spool or a file, and finished files with their bytes. It is called for
-// [tegenaria.Summary], at any time.
+// FeedStats returns what the feed has done in its run: rows that are in a spool or a file, and finished files with
+// their bytes. It is called for [tegenaria.Summary], at any time.
 func (f *Feed) FeedStats() tegenaria.FeedStats {
 	return tegenaria.FeedStats{Name: f.path, Written: f.written.Load(), Failed: f.failed.Load(), Others: f.others.Load(), Bytes: f.builder.bytes.Load(), Parts: f.files.Load()}
 }
@@ -169,7 +169,8 @@ func (f *Feed) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta
 	return f.staged.Add(item.CtxId, r.text)
 }
 
-// Restore opens the spools, and cuts them to what the checkpoint says. Its error is a [*feed.InUseError] if another process is writing these files.
+// Restore opens the spools, and cuts them to what the checkpoint says. Its error is a [*feed.InUseError] if another
+// process is writing these files.
 func (f *Feed) Restore(ctx context.Context, checkpoint []byte) error {
 	if f.mistake != nil {
 		return f.mistake
@@ -199,7 +200,8 @@ func (heldFile) Close() error { return nil }
 
 func (f *Feed) stagePath() string { return f.beside(".stage") }
 
-// openStage opens the file for rows that wait before anything of another process could be touched: who has claimed it has all files of the feed.
+// openStage opens the file for rows that wait before anything of another process could be touched: who has claimed it
+// has all files of the feed.
 func (f *Feed) openStage() error {
 	if err := f.builder.fs.MakeFolder(f.template.Root()); err != nil {
 		return fmt.Errorf("parquet: %w", filename.Unmade(f.template.Root(), err))

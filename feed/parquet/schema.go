@@ -482,5 +482,6 @@ func parseTag(text string) (*tag, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("the tag parquet:%q is neither decimal(SCALE:PRECISION), of at most %d digits, nor timestamp(UNIT), of millisecond, microsecond or nanosecond; names are those of json", text, mostDigits)
+	return nil, fmt.Errorf("the tag parquet:%q is neither decimal(SCALE:PRECISION), of at most %d digits, nor "+
+		"timestamp(UNIT), of millisecond, microsecond or nanosecond; names are those of json", text, mostDigits)
 }

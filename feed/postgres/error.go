@@ -23,7 +23,8 @@ type Error struct {
 // Error names the table and the remedy.
 func (e *Error) Error() string {
 	if e.Away > 0 {
-		return fmt.Sprintf("postgres: %s table %s: the database was away for %s: %v; nothing is lost: when it is back, start the same job again, or set a longer Patience",
+		return fmt.Sprintf("postgres: %s table %s: the database was away for %s: %v; nothing is lost: when it is back, "+
+			"start the same job again, or set a longer Patience",
 			e.Doing, e.Table, e.Away.Round(time.Second/10), e.Err)
 	}
 	text := fmt.Sprintf("postgres: %s table %s: %v", e.Doing, e.Table, e.Err)

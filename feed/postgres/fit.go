@@ -26,7 +26,8 @@ type existing struct {
 // fit makes the table, or checks it and adds columns that it lacks.
 func (s *store) fit(ctx context.Context) error {
 	var kind string
-	err := s.conn.QueryRow(ctx, "SELECT c.relkind::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+	err := s.conn.QueryRow(ctx, "SELECT c.relkind::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = "+
+		"c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
 		s.schema, s.table).Scan(&kind)
 	if errors.Is(err, pgx.ErrNoRows) {
 		if err := s.exec(ctx, s.create()); err != nil {

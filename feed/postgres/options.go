@@ -49,8 +49,8 @@ func Overwrite() Option {
 }
 
 // Rejects sets the path of the reject file: items with a value that the table refuses are its lines, each with the error. By default it
-// is called after the table, "books.rejects.jsonl", and in a job of several workers after the worker too, "books.one.rejects.jsonl"; one without a line
-// is removed at the end.
+// is called after the table, "books.rejects.jsonl", and in a job of several workers after the worker too,
+// "books.one.rejects.jsonl"; one without a line is removed at the end.
 func Rejects(path string) Option { return func(s *settings) { s.sink.Rejects = path } }
 
 // JobKey sets the name under which the job remembers this feed: by default "postgres:" and the table. Set it where two feeds of an

@@ -112,9 +112,11 @@ func (s *settings) finish() {
 	s.sink.Columns, s.store.columns = list, list
 	for _, c := range list {
 		if !isName(c.Name) || c.Name == rowColumn {
-			s.mistake("type %s: the field %q is no name of a column of 1 to %d bytes, or one of the feed's own: give it another one by its json tag", s.sink.Type, c.Name, longestName)
+			s.mistake("type %s: the field %q is no name of a column of 1 to %d bytes, or one of the feed's own: give it "+
+				"another one by its json tag", s.sink.Type, c.Name, longestName)
 		} else if slices.Contains(systemColumns, c.Name) {
-			s.mistake("type %s: the field %s has the name of a column that PostgreSQL has in each table: give it another one by its json tag", s.sink.Type, c.Name)
+			s.mistake("type %s: the field %s has the name of a column that PostgreSQL has in each table: give it another one "+
+				"by its json tag", s.sink.Type, c.Name)
 		}
 	}
 	if len(list) > 0 {
@@ -140,7 +142,8 @@ func isName(s string) bool { return s != "" && len(s) <= longestName && !strings
 // ExactlyOnce reports whether each item is written once, provided that the cache is durable.
 func (f *Feed) ExactlyOnce() bool { return true }
 
-// FeedStats returns what the feed has done in its run; Failed are the items that went to the reject file, see [Rejects]. It is called for [tegenaria.Summary], at any time.
+// FeedStats returns what the feed has done in its run; Failed are the items that went to the reject file, see
+// [Rejects]. It is called for [tegenaria.Summary], at any time.
 func (f *Feed) FeedStats() tegenaria.FeedStats { return f.sink.Stats() }
 
 // Mistake returns what is wrong with the options, nil if nothing is. It is part of tegenaria.PipelinesInterface: the mistakes of all

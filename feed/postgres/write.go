@@ -54,7 +54,8 @@ func (s *store) draw(ctx context.Context, count int64) error {
 	if s.job.Lazy {
 		commit = "" // numbers that come again would end the run
 	}
-	end, ok, err := s.number(ctx, "BEGIN", commit, fmt.Sprintf("UPDATE %s SET next_row = next_row + %d WHERE table_name =%s RETURNING next_row", s.name(counters), drawn, literal(s.table)), "COMMIT")
+	end, ok, err := s.number(ctx, "BEGIN", commit, fmt.Sprintf("UPDATE %s SET next_row = next_row + %d WHERE table_name "+
+		"=%s RETURNING next_row", s.name(counters), drawn, literal(s.table)), "COMMIT")
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (w *writing) begin(ctx context.Context, careful bool) (done bool, err error
 	case ok && last == w.batch-1:
 		return false, nil
 	}
-	return false, &feed.CorruptError{Path: w.label(), Err: fmt.Errorf("it ends with batch %d, and the job with %d: two programs run the same job", last, w.batch-1)}
+	return false, &feed.CorruptError{Path: w.label(), Err: fmt.Errorf("it ends with batch %d, and the job with %d: two "+
+		"programs run the same job", last, w.batch-1)}
 }
 
 // try writes the batch in one transaction. A careful one finds out which rows are refused.

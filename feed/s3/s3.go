@@ -121,7 +121,8 @@ func New(o Options) (*Bucket, error) {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
 		return nil, fmt.Errorf("s3: Options.Endpoint is %q; write https:// and the name of the host", o.Endpoint)
 	case strings.Trim(base.Path, "/") != "" || base.RawQuery != "" || base.User != nil:
-		return nil, errors.New("s3: Options.Endpoint has more than a host; the bucket goes into Options.Bucket, and the login into Key and Secret")
+		return nil, errors.New("s3: Options.Endpoint has more than a host; the bucket goes into Options.Bucket, and the " +
+			"login into Key and Secret")
 	case o.Bucket == "" || strings.ContainsAny(o.Bucket, "/?#"):
 		return nil, fmt.Errorf("s3: Options.Bucket is %q, which is no name of a bucket", o.Bucket)
 	case o.Key == "" || o.Secret == "":

@@ -37,7 +37,8 @@ type existing struct {
 // fit makes the table, or checks it and adds columns that it lacks.
 func (s *store) fit(ctx context.Context) error {
 	var kind string
-	err := s.conn.QueryRowContext(ctx, "SELECT type FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')", s.table).Scan(&kind)
+	err := s.conn.QueryRowContext(ctx, "SELECT type FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN "+
+		"('table', 'view')", s.table).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s.create(ctx)
 	}

@@ -46,8 +46,8 @@ func Patience(d time.Duration) Option {
 }
 
 // Rejects sets the path of the reject file: items with a value that the table refuses are its lines, each with the error. By default it
-// is called after the database and the table, "books.db.books.rejects.jsonl", and in a job of several workers after the worker too; one without a line is
-// removed at the end.
+// is called after the database and the table, "books.db.books.rejects.jsonl", and in a job of several workers after the
+// worker too; one without a line is removed at the end.
 func Rejects(path string) Option { return func(s *settings) { s.sink.Rejects = path } }
 
 // JobKey sets the name under which the job remembers this feed: by default "sqlite:", the path as it was given, and the table. Set it

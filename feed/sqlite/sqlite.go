@@ -96,7 +96,8 @@ func (s *settings) finish() {
 	for _, c := range list {
 		lower := asciiLower(c.Name)
 		if old, twice := seen[lower]; twice {
-			s.mistake("type %s: the fields %s and %s would be one column, since SQLite does not tell upper from lower case: give one of them another name by its json tag", s.sink.Type, old, c.Name)
+			s.mistake("type %s: the fields %s and %s would be one column, since SQLite does not tell upper from lower case: "+
+				"give one of them another name by its json tag", s.sink.Type, old, c.Name)
 		}
 		seen[lower] = c.Name
 		if lower == rowColumn {
@@ -120,7 +121,8 @@ func (s *settings) finish() {
 // ExactlyOnce reports whether each item is written once, provided that the cache is durable.
 func (f *Feed) ExactlyOnce() bool { return true }
 
-// FeedStats returns what the feed has done in its run; Failed are the items that went to the reject file, see [Rejects]. It is called for [tegenaria.Summary], at any time.
+// FeedStats returns what the feed has done in its run; Failed are the items that went to the reject file, see
+// [Rejects]. It is called for [tegenaria.Summary], at any time.
 func (f *Feed) FeedStats() tegenaria.FeedStats { return f.sink.Stats() }
 
 // Mistake returns what is wrong with the options, nil if nothing is. It is part of tegenaria.PipelinesInterface: the mistakes of all

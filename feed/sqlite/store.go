@@ -259,7 +259,8 @@ func (s *store) Write(ctx context.Context, batch int64, rows [][]byte) (refused 
 			return err
 		}
 		if last != batch-1 {
-			return &feed.CorruptError{Path: s.label(), Err: fmt.Errorf("it ends with batch %d, and the job with %d: two programs run the same job", last, batch-1)}
+			return &feed.CorruptError{Path: s.label(), Err: fmt.Errorf("it ends with batch %d, and the job with %d: two "+
+				"programs run the same job", last, batch-1)}
 		}
 		first := int64(1)
 		if len(s.key) == 0 {

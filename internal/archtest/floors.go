@@ -126,7 +126,8 @@ func RootModules(paths []string) []Problem {
 	var problems []Problem
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		if _, ok := rootModules[p]; p != module && !ok {
-			problems = append(problems, problemf(".", "the root now compiles module %s: import it only from a room, or, if every crawl needs it, add it to rootModules in internal/archtest/tables.go", p))
+			problems = append(problems, problemf(".", "the root now compiles module %s: import it only from a room, or, if "+
+				"every crawl needs it, add it to rootModules in internal/archtest/tables.go", p))
 		}
 	}
 	return slices.Compact(problems)

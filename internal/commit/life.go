@@ -13,8 +13,8 @@ type run struct {
 	forgets bool   // what is stored is lost when the process ends
 }
 
-// OfRun returns a context of the run of a spider. worker names the program among those that work on the job, "" if it is the only one; forgets says that
-// the run cannot be resumed.
+// OfRun returns a context of the run of a spider. worker names the program among those that work on the job, "" if it
+// is the only one; forgets says that the run cannot be resumed.
 func OfRun(ctx context.Context, spider, worker string, forgets bool) context.Context {
 	return context.WithValue(ctx, runKey{}, run{spider, worker, forgets})
 }

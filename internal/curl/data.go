@@ -233,7 +233,8 @@ func formParams(option, s string) (map[string]string, error) {
 		case ok && (key == "headers" || key == "encoder"):
 			return nil, &Error{Option: option, Reason: ";" + key + "= is not known here"}
 		default:
-			return nil, &Error{Option: option, Reason: "behind a semicolon stand type= and filename=; put a value that has semicolons in quotation marks, or use --form-string"}
+			return nil, &Error{Option: option, Reason: "behind a semicolon stand type= and filename=; put a value that has " +
+				"semicolons in quotation marks, or use --form-string"}
 		}
 	}
 	return params, nil

@@ -52,7 +52,8 @@ var options = []option{
 	{"no-keepalive", false, nil}, {"disable", false, nil},
 
 	// What is refused, with the reason.
-	{"insecure", false, refuse("certificates are always verified, since nobody can tell otherwise whose answer it is; remove it. If the site has a certificate of your own authority, name that: EngineWithTLSConfig")},
+	{"insecure", false, refuse("certificates are always verified, since nobody can tell otherwise whose answer it is; " +
+		"remove it. If the site has a certificate of your own authority, name that: EngineWithTLSConfig")},
 	{"proxy-insecure", false, refuse("the certificate of a proxy is always verified; remove it")},
 	{"location-trusted", false, refuse("credentials never go to another origin; write -L")},
 	{"next", false, refuse("a command is one request; make one of each")},
@@ -130,5 +131,6 @@ func (p *parser) word(word string, rest []string) (used int, err error) {
 }
 
 func unknown(name string) error {
-	return &Error{Option: name, Reason: "it is not known here, and may change the request; remove it, or set by an option of the request or of the engine what it does"}
+	return &Error{Option: name, Reason: "it is not known here, and may change the request; remove it, or set by an " +
+		"option of the request or of the engine what it does"}
 }

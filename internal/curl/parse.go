@@ -42,7 +42,8 @@ type parser struct {
 // maxWords is how many words a command has at most. The headers of a request are looked up one by one.
 const maxWords = 10_000
 
-// Parse reads a command line, see [Words]. The files that it names with @ are opened with open. The error is an [*Error] that names the option.
+// Parse reads a command line, see [Words]. The files that it names with @ are opened with open. The error is an
+// [*Error] that names the option.
 func Parse(line string, open Open) (*Command, error) {
 	words, err := Words(line)
 	if err != nil {
@@ -86,7 +87,8 @@ func (p *parser) command() (*Command, error) {
 		return nil, &Error{Reason: "there is no URL"}
 	case 1:
 	default:
-		return nil, &Error{Reason: "there are " + strconv.Itoa(len(p.urls)) + " URLs; a command is one request, so quote what belongs together and write one command for each"}
+		return nil, &Error{Reason: "there are " + strconv.Itoa(len(p.urls)) + " URLs; a command is one request, so quote " +
+			"what belongs together and write one command for each"}
 	}
 	var err error
 	if c.URL, err = p.url(); err != nil {
@@ -244,7 +246,8 @@ func (p *parser) unglob(url string) (string, error) {
 			b.WriteString(url[i : i+end+1])
 			i += end
 		case strings.IndexByte("[]{}", c) >= 0:
-			return "", &Error{Reason: "brackets and braces in the URL stand for several URLs; a command is one request. If they are meant as they are, add -g"}
+			return "", &Error{Reason: "brackets and braces in the URL stand for several URLs; a command is one request. If " +
+				"they are meant as they are, add -g"}
 		default:
 			b.WriteByte(c)
 		}

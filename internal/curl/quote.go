@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Quote writes a word so that a POSIX shell reads it back as it is: bare if nothing in it is special, in single quotes, or as bash's $'…' if it has
-// control characters or is not UTF-8. No word can have a NUL: [Command.String] writes a body with one in base64.
+// Quote writes a word so that a POSIX shell reads it back as it is: bare if nothing in it is special, in single quotes,
+// or as bash's $'…' if it has control characters or is not UTF-8. No word can have a NUL: [Command.String] writes a
+// body with one in base64.
 func Quote(word string) string {
 	switch {
 	case word == "":

@@ -11,9 +11,9 @@ import (
 // Hidden stands for what Redact has hidden.
 const Hidden = "…"
 
-// Redact hides what may be secret, so that the line can be shown: passwords in URLs, all cookies, the headers that secret names, in the query and in a
-// urlencoded body the values of fields whose names speak of secrets, and any other body as a whole. The line no longer sends the
-// request.
+// Redact hides what may be secret, so that the line can be shown: passwords in URLs, all cookies, the headers that
+// secret names, in the query and in a urlencoded body the values of fields whose names speak of secrets, and any other
+// body as a whole. The line no longer sends the request.
 func (c *Command) Redact(secret func(header string) bool) {
 	c.URL, c.Proxy = redactQuery(urlx.Redact(c.URL)), urlx.Redact(c.Proxy)
 	kind, _ := c.Get("Content-Type")

@@ -11,8 +11,8 @@ import (
 const MaxCommand = 64 << 20
 
 // Words splits a command line into words as the shell does that it was written for: bash, or cmd of Windows if it has a caret in front of a
-// quotation mark or of a line end, as what browsers copy has. Nothing is run and no variable is replaced: what would do that is an error, except
-// in cmd, where a lone % stays. The error is a [*Error].
+// quotation mark or of a line end, as what browsers copy has. Nothing is run and no variable is replaced: what would do
+// that is an error, except in cmd, where a lone % stays. The error is a [*Error].
 func Words(line string) ([]string, error) {
 	if len(line) > MaxCommand {
 		return nil, &Error{Reason: "the command line is longer than " + strconv.Itoa(MaxCommand) + " bytes"}

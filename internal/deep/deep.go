@@ -15,7 +15,8 @@ import (
 	"math/rand/v2"
 )
 
-var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them to bars of time and memory, run long loops whole, and take new random seeds")
+var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them to bars of time and memory, run long "+
+	"loops whole, and take new random seeds")
 
 // Checks reports whether the tests run as deep checks.
 func Checks() bool { return *checks }

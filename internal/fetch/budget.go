@@ -15,8 +15,8 @@ import (
 // released. So one reader always makes progress, and at most one request exceeds the bound.
 //
 // Inline requests do not wait: their caller, a pipeline say, may be in the way of the hold that has to be released. Readers of
-// a slot in whose line an inline request stands, or that have passed a gate which it has to pass, do not wait either: it may have to wait for one
-// of them.
+// a slot in whose line an inline request stands, or that have passed a gate which it has to pass, do not wait either:
+// it may have to wait for one of them.
 //
 // A Budget may be used concurrently. A nil one has no bound.
 type Budget struct {

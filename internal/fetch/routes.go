@@ -126,7 +126,8 @@ func (rs *routes) enter(r *Request) (*route, error) {
 	}
 	way, idle, err := rs.take(*r.Proxy)
 	if err != nil {
-		return nil, &RequestError{URL: r.URL, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https, socks5 and socks5h are known too"}
+		return nil, &RequestError{URL: r.URL, Field: "Proxy", Err: err, Remedy: "write it as " +
+			"http://user:password@host:port; https, socks5 and socks5h are known too"}
 	}
 	if idle != nil {
 		idle.closeIdle()

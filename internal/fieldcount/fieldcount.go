@@ -1,9 +1,10 @@
-// Package fieldcount counts what becomes of the fields of items: how often a field was looked for on a page and not found, and how many items have it filled.
+// Package fieldcount counts what becomes of the fields of items: how often a field was looked for on a page and not
+// found, and how many items have it filled.
 //
 //	a page → Tally → (its request has ended) → Totals
 //
-// A [Tally] has the counts of one request. They reach the [Totals] of the run when the request has ended, and so a request that runs again counts once,
-// also after a crash. For example:
+// A [Tally] has the counts of one request. They reach the [Totals] of the run when the request has ended, and so a
+// request that runs again counts once, also after a crash. For example:
 //
 //	var tally fieldcount.Tally
 //	tally.Item(Book{Title: "Dune"})
@@ -51,8 +52,8 @@ type typeTally struct {
 	filled map[string]int64 // of fields that are not in keys
 }
 
-// Extracted adds counts of fields. keys begin with the name of the type and a point, and are the same slice for the same type. add adds to the counts that it is
-// given, in the order of keys.
+// Extracted adds counts of fields. keys begin with the name of the type and a point, and are the same slice for the
+// same type. add adds to the counts that it is given, in the order of keys.
 func (t *Tally) Extracted(keys []string, add func(counts []Counts)) {
 	if len(keys) == 0 {
 		return
@@ -71,8 +72,9 @@ func (t *Tally) Extracted(keys []string, add func(counts []Counts)) {
 	t.types = append(t.types, fresh)
 }
 
-// Item counts an item: its fields by the rules of encoding/json, or the members of the object that it becomes in JSON. A field is filled if it is not the
-// zero value of its type, and no empty list or map. Items that become anything else are not counted.
+// Item counts an item: its fields by the rules of encoding/json, or the members of the object that it becomes in JSON.
+// A field is filled if it is not the zero value of its type, and no empty list or map. Items that become anything else
+// are not counted.
 func (t *Tally) Item(item any, typeName func(reflect.Type) string) {
 	v := reflect.ValueOf(item)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {

@@ -1,5 +1,5 @@
-// Package filelock claims files, so that two processes, or two parts of one, do not write the same file. The system ends the lock of a process that
-// dies.
+// Package filelock claims files, so that two processes, or two parts of one, do not write the same file. The system
+// ends the lock of a process that dies.
 //
 //	open → Lock → write … → close, which ends the lock
 //

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// Lock claims an open file until it is closed. It does not wait: the error is [ErrHeld] if somebody else has the file, or had it and has removed
-// it meanwhile, and [errors.ErrUnsupported] where the system has no locks. Any other error is that of a file system that knows none.
+// Lock claims an open file until it is closed. It does not wait: the error is [ErrHeld] if somebody else has the file,
+// or had it and has removed it meanwhile, and [errors.ErrUnsupported] where the system has no locks. Any other error is
+// that of a file system that knows none.
 func Lock(file *os.File) error {
 	return claimed(file, syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 }

@@ -157,7 +157,8 @@ func Read(folder Folder, of string, id [16]byte) *Notes {
 		}
 	}
 	if damaged && f.unread == nil {
-		f.unread = fmt.Errorf("%s: a part of %s is damaged and was ignored: a request that has killed the process may run beside others again", of, FileName)
+		f.unread = fmt.Errorf("%s: a part of %s is damaged and was ignored: a request that has killed the process may run "+
+			"beside others again", of, FileName)
 	}
 	f.suspects.Store(int32(len(f.notes)))
 	f.rewrite()
@@ -332,7 +333,8 @@ type Suspect struct {
 	Crashes  int
 }
 
-// List returns the suspects, those with the fewest crashes first, the keys whose marks were left, and why others were forgotten. Nothing runs yet.
+// List returns the suspects, those with the fewest crashes first, the keys whose marks were left, and why others were
+// forgotten. Nothing runs yet.
 func (f *Notes) List() (suspects []Suspect, passed []Key, unread error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

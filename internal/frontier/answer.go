@@ -19,8 +19,8 @@ type Answer struct {
 }
 
 // Answered reports the answer of a job's download to its slot, and releases the slot, but not a gate that it keeps: a pause that the
-// answer asks for begins before another request can start. started is when the download began. The worker stays. It returns false if the job holds
-// no slot.
+// answer asks for begins before another request can start. started is when the download began. The worker stays. It
+// returns false if the job holds no slot.
 func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

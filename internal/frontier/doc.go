@@ -20,7 +20,8 @@
 // [ParsePermits] and [Inline] are about the time after a download: the permits to parse, which a page may yield, and the calls of
 // Fetch that a page stays open for, with the inline requests that they wait for.
 //
-// One mutex guards all, the ledger's; ParsePermits and an Inline have their own. The funcs of [Config] say under which locks they are called.
+// One mutex guards all, the ledger's; ParsePermits and an Inline have their own. The funcs of [Config] say under which
+// locks they are called.
 //
 // In a program it looks like this:
 //

@@ -195,8 +195,8 @@ func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 	return now, true
 }
 
-// Delayed stamps the slot of a job anew, whose download was started and has needed time before it begins. It returns when that is allowed, which is
-// later if other downloads of the slot were started meanwhile.
+// Delayed stamps the slot of a job anew, whose download was started and has needed time before it begins. It returns
+// when that is allowed, which is later if other downloads of the slot were started meanwhile.
 func (f *Frontier[J]) Delayed(j J) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,7 +267,8 @@ func (f *Frontier[J]) Release(j J, unused bool) {
 	}
 }
 
-// leaveGate lets others pass the gate that a job has kept, and reports whether it was counted there after its download. The caller holds mu.
+// leaveGate lets others pass the gate that a job has kept, and reports whether it was counted there after its download.
+// The caller holds mu.
 func (f *Frontier[J]) leaveGate(c *Claim[J]) bool {
 	if c.inside == nil {
 		return false

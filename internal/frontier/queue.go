@@ -114,7 +114,8 @@ func (f *Frontier[J]) Wake() {
 	f.signal()
 }
 
-// Budget adds to how many requests may still be taken, see Config.Pages, and returns how many that are, and whether one is in flight that counts.
+// Budget adds to how many requests may still be taken, see Config.Pages, and returns how many that are, and whether one
+// is in flight that counts.
 func (f *Frontier[J]) Budget(more int64) (left int64, busy bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,8 +199,8 @@ func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
 	f.signal() // it may be shorter than before
 }
 
-// SetRule gives one slot another rule, until ResetRule. Pages that were begun before count. A host may be spelled as in URLs. It returns the
-// names that now have the rule: the one that was given, and that of the slot if it is another.
+// SetRule gives one slot another rule, until ResetRule. Pages that were begun before count. A host may be spelled as in
+// URLs. It returns the names that now have the rule: the one that was given, and that of the slot if it is another.
 func (f *Frontier[J]) SetRule(name string, rule Rule) (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -144,7 +144,8 @@ func (f *Frontier[J]) walk(visit func(s *slots.Slot)) {
 	}
 }
 
-// InFlight returns how many requests each slot has in flight, without the slots that have none. Like Busiest it looks at the slots part by part.
+// InFlight returns how many requests each slot has in flight, without the slots that have none. Like Busiest it looks
+// at the slots part by part.
 func (f *Frontier[J]) InFlight() map[string]int {
 	running := make(map[string]int)
 	f.walk(func(s *slots.Slot) {

@@ -2,8 +2,8 @@ package funcname
 
 import "fmt"
 
-// Register returns what to write so that the func has a name: a call of namer, "spider.On" for example. wrap is how the value that is registered is made
-// of the func, "tegenaria.Handle(%s)" for example; "%s" is the func itself.
+// Register returns what to write so that the func has a name: a call of namer, "spider.On" for example. wrap is how the
+// value that is registered is made of the func, "tegenaria.Handle(%s)" for example; "%s" is the func itself.
 func (d Description) Register(namer, wrap string) string {
 	switch {
 	case d.Literal:

@@ -84,7 +84,8 @@ func texts(err error, depth int) {
 	}
 }
 
-// Both joins two funcs that are called one after the other: the second also if the first panics. If one is nil, the other is returned as it is.
+// Both joins two funcs that are called one after the other: the second also if the first panics. If one is nil, the
+// other is returned as it is.
 func Both[A any](f, g func(A)) func(A) {
 	return unlessNil(f, g, f == nil, g == nil, func(a A) { defer g(a); f(a) })
 }

@@ -63,8 +63,9 @@ const (
 	attributeSize = 32
 )
 
-// estimate returns what is likely to be made of a body: it counts its "<" for nodes (half of them are end tags, and texts come between), "=" for attributes, and for text that is
-// copied whether there are any "&", carriage returns and NULs.
+// estimate returns what is likely to be made of a body: it counts its "<" for nodes (half of them are end tags, and
+// texts come between), "=" for attributes, and for text that is copied whether there are any "&", carriage returns and
+// NULs.
 func (b *Bounds) estimate(body []byte) tree {
 	count := func(c byte) int { return bytes.Count(body, []byte{c}) }
 	tags := count('<')

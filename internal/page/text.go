@@ -47,8 +47,9 @@ func (p *Page) decodedLocked(h Host) ([]byte, error) {
 	return p.text, nil
 }
 
-// Document returns the parsed page: XML if its media type says so, of XHTML if it is well-formed too, or else HTML. The page is parsed once. Document panics with
-// the error of [Page.Text], or with a [*selector.ParseError] if the page is refused.
+// Document returns the parsed page: XML if its media type says so, of XHTML if it is well-formed too, or else HTML. The
+// page is parsed once. Document panics with the error of [Page.Text], or with a [*selector.ParseError] if the page is
+// refused.
 func (p *Page) Document(h Host) *selector.Document {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +76,8 @@ func (p *Page) documentLocked(h Host) (*selector.Document, error) {
 	return doc, err
 }
 
-// Typed returns the page as structs are filled from it: a JSON value if its media type says so, or else [Page.Document]. The error is what that panics with.
+// Typed returns the page as structs are filled from it: a JSON value if its media type says so, or else
+// [Page.Document]. The error is what that panics with.
 func (p *Page) Typed(h Host) (*selector.Document, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,7 +3,8 @@
 //
 //	go test ./feed/postgres -args -postgres /usr/lib/postgresql/15/bin
 //
-// The server is started by the first test of a package that asks, and stopped by [Main], or when the program of the tests ends in another way:
+// The server is started by the first test of a package that asks, and stopped by [Main], or when the program of the
+// tests ends in another way:
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 package pgtest
@@ -132,8 +133,8 @@ func folder() (*Server, error) {
 	return s, s.removeAtEnd()
 }
 
-// removeAtEnd starts a program that ends the server and removes its folder as soon as this process has ended, even if it was killed, or when
-// remove is called.
+// removeAtEnd starts a program that ends the server and removes its folder as soon as this process has ended, even if
+// it was killed, or when remove is called.
 func (s *Server) removeAtEnd() error {
 	input, alive, err := os.Pipe()
 	if err != nil {
@@ -225,8 +226,8 @@ func (s *Server) stop(mode string) error {
 	return s.run("pg_ctl", "-D", s.data(), "-m", mode, "-w", "stop")
 }
 
-// StandBy starts a second server that follows this one, which from now on commits nothing that the second one has not stored. The second one
-// takes its place by Promote, and is removed at the end of the test.
+// StandBy starts a second server that follows this one, which from now on commits nothing that the second one has not
+// stored. The second one takes its place by Promote, and is removed at the end of the test.
 func (s *Server) StandBy(t testing.TB) (*Server, error) {
 	second, err := folder()
 	if err != nil {

@@ -50,7 +50,8 @@ func (c *Counters) Response(status int, length int) (responses, bytes int64) {
 	return c.responses.Add(1), c.bytes.Add(int64(length))
 }
 
-// Responses returns how many responses there are, the bytes of their bodies, and how many have each status. The map is the caller's, and not nil.
+// Responses returns how many responses there are, the bytes of their bodies, and how many have each status. The map is
+// the caller's, and not nil.
 func (c *Counters) Responses() (responses, bytes int64, status map[int]int64) {
 	c.mu.Lock()
 	if status = maps.Clone(c.odd); status == nil {

@@ -376,7 +376,8 @@ func (e Ended) silence() (lines []Line) {
 		if e.Itemless == 1 {
 			were, one = "was", "it"
 		}
-		warn(e.Example, Numbers{"pages": e.Itemless}, "no item was sent, although %s %s parsed: try the parser on %s with %s, or give %s if there are none to send",
+		warn(e.Example, Numbers{"pages": e.Itemless}, "no item was sent, although %s %s parsed: try the parser on %s with "+
+			"%s, or give %s if there are none to send",
 			Count(e.Itemless, "page"), were, one, remedy.TryParser, remedy.EmptyOK)
 	}
 	if len(e.Unfilled) > 0 {

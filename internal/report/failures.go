@@ -59,7 +59,8 @@ type kind struct {
 	held int64 // not logged, and not returned by Held since
 }
 
-// Add counts a failure. It returns true for the first three of a kind, which are logged; the others are reported together, see [Failures.Held].
+// Add counts a failure. It returns true for the first three of a kind, which are logged; the others are reported
+// together, see [Failures.Held].
 func (f *Failures) Add(failure Failure) (log bool) {
 	_, log = f.Count(failure)
 	return log

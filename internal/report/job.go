@@ -30,8 +30,8 @@ func Group[K comparable](counters map[string]int64, group string, parse func(nam
 // mostKeptReasons bounds the counters of a durable job by reason, which it stores with each batch.
 const mostKeptReasons = 100
 
-// Fewer returns the reasons of a run, "filtered: offsite", as a job keeps them: if there would be too many counters, those that the earlier runs do not
-// have in this group are counted together for each outcome, "filtered: other".
+// Fewer returns the reasons of a run, "filtered: offsite", as a job keeps them: if there would be too many counters,
+// those that the earlier runs do not have in this group are counted together for each outcome, "filtered: other".
 func Fewer(reasons, earlier map[string]int64, group string) map[string]int64 {
 	if len(reasons)+len(earlier) <= mostKeptReasons {
 		return reasons

@@ -1,6 +1,6 @@
 // Package report shows what a crawl does: a [Log] writes it down, [Subscriptions] hand errors to the
-// readers of channels, [Counters] and [Failures] count, [Progress] and [Ended] put numbers into words. It knows no request and no spider: it
-// is given texts, numbers and errors.
+// readers of channels, [Counters] and [Failures] count, [Progress] and [Ended] put numbers into words. It knows no
+// request and no spider: it is given texts, numbers and errors.
 //
 // The way of a failure: it is counted, written to the log unless there were many of its kind, and published to whoever has
 // subscribed. At the end all kinds are logged with a number and an example.
@@ -87,7 +87,8 @@ func NewLog(o Options) Log {
 }
 
 // sorted hands records on with their fields in the order of their names, as logrus writes them; its hook has them in none. It drops
-// the errors of the handler, as a slog.Logger does: logrus would print them to stderr. A handler that panics loses its line, and ends no crawl.
+// the errors of the handler, as a slog.Logger does: logrus would print them to stderr. A handler that panics loses its
+// line, and ends no crawl.
 type sorted struct{ slog.Handler }
 
 func (s sorted) Handle(ctx context.Context, r slog.Record) error {
@@ -226,8 +227,9 @@ func (l Log) Warnf(format string, values ...any) { l.entry.Warnf(format, values.
 // mostOfMessage bounds what one line may hold of an error, in bytes: a server can make it long.
 const mostOfMessage = 2048
 
-// Failure logs the message of a failure: with the stack of a panic as an error, without one (nil) as a warning. Of a long message the beginning
-// is logged. The stack is written frame by frame, the user's own code first: on a terminal below the message, elsewhere as a field.
+// Failure logs the message of a failure: with the stack of a panic as an error, without one (nil) as a warning. Of a
+// long message the beginning is logged. The stack is written frame by frame, the user's own code first: on a terminal
+// below the message, elsewhere as a field.
 func (l Log) Failure(message string, stack []byte, f Fields) {
 	level := logrus.WarnLevel
 	if stack != nil {
@@ -302,16 +304,19 @@ func (l Log) Dropped(text, reason, itemType, url string) {
 
 // Crowded warns that the requests of a host are refused for this reason, because they take too much of the queue, whose limit is in bytes.
 func (l Log) Crowded(host string, limit int64, reason string) {
-	l.with(Fields{Slot: host}, Numbers{"bytes": limit}).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of %s = %d bytes: "+
+	l.with(Fields{Slot: host}, Numbers{"bytes": limit}).Warnf("%s holds more than half of the waiting requests, and they "+
+		"need 7/8 of %s = %d bytes: "+
 		"its further requests are filtered (%s), so that the other hosts live; bound it with %s, "+
 		"or keep the queue on disk (%s)", host, remedy.QueueBytes.Name(), limit, reason, remedy.MaxPages, remedy.DiskQueue)
 }
 
-// SameRedirect warns that this many pages were redirected to the same target, which was requested before: none of them has come to a parser.
-// The page is the last of them.
+// SameRedirect warns that this many pages were redirected to the same target, which was requested before: none of them
+// has come to a parser. The page is the last of them.
 func (l Log) SameRedirect(target, page string, pages int) {
-	l.with(Fields{URL: page}, Numbers{"pages": int64(pages)}).Warnf("%d pages were redirected to %s, which was requested before: no parser sees them, and they "+
-		"count as \"duplicate: redirect\"; if a login leads there, the session has ended: a middleware that logs in again and returns Retry keeps such pages", pages, Cut(target, mostOfMessage))
+	l.with(Fields{URL: page}, Numbers{"pages": int64(pages)}).Warnf("%d pages were redirected to %s, which was requested "+
+		"before: no parser sees them, and they "+
+		"count as \"duplicate: redirect\"; if a login leads there, the session has ended: a middleware that logs in again "+
+		"and returns Retry keeps such pages", pages, Cut(target, mostOfMessage))
 }
 
 // Crashed warns that the process has died that often in a row while a request was in flight.

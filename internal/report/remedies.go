@@ -18,6 +18,7 @@ var remedies = map[string]sentence{
 	"filtered: page-budget": said("raise %s", remedy.MaxPages),
 	"filtered: queue-share": said("its host has too much of a queue that is nearly full: raise %s", remedy.QueueBytes),
 	"filtered: ignored":     said("a middleware returned ErrIgnoreRequest for it"),
-	"robots: forbidden":     said("robots.txt of the site forbids it for this user agent (%s); choose other URLs, or set %s if the site's owner permits it", remedy.UserAgent, remedy.IgnoreRobots),
-	"robots: unreachable":   said("robots.txt could not be fetched, so no page of the site may be requested; try again later"),
+	"robots: forbidden": said("robots.txt of the site forbids it for this user agent (%s); choose other URLs, or set "+
+		"%s if the site's owner permits it", remedy.UserAgent, remedy.IgnoreRobots),
+	"robots: unreachable": said("robots.txt could not be fetched, so no page of the site may be requested; try again later"),
 }

@@ -9,8 +9,9 @@ import (
 // mostSeeds is how many seeds are named.
 const mostSeeds = 10
 
-// Seeds remembers how the requests of a crawl ended as long as no page has come: then they are those that the user has given it. O are the outcomes,
-// whose String is the name that statistics have. The zero value has none. It may be used concurrently.
+// Seeds remembers how the requests of a crawl ended as long as no page has come: then they are those that the user has
+// given it. O are the outcomes, whose String is the name that statistics have. The zero value has none. It may be used
+// concurrently.
 type Seeds[O fmt.Stringer] struct {
 	mu       sync.Mutex
 	failures map[string]seedFailure // by URL; at most mostSeeds
@@ -32,8 +33,8 @@ type seedFailure struct {
 	cause string
 }
 
-// Failed notes the failure of a request, and its cause as [Failure] has it. The newest of a URL counts, but one that is only the consequence of
-// another does not take its place.
+// Failed notes the failure of a request, and its cause as [Failure] has it. The newest of a URL counts, but one that is
+// only the consequence of another does not take its place.
 func (s *Seeds[O]) Failed(url string, err error, cause string, consequence bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

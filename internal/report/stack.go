@@ -106,7 +106,8 @@ func fold(frames []Frame) []Frame {
 	return folded
 }
 
-// loop returns the size of the shortest sequence at the beginning that is followed by itself at least twice, and how often it is; else 1 and 0.
+// loop returns the size of the shortest sequence at the beginning that is followed by itself at least twice, and how
+// often it is; else 1 and 0.
 func loop(frames []Frame) (size, more int) {
 	for size := 1; size <= longestLoop && 3*size <= len(frames); size++ {
 		more := 0

@@ -7,8 +7,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 )
 
-// Unfilled returns the fields that were filled on no item, in the order of their names, with what became of them. A field that was found, but always as
-// zero or empty, is none of them. A crawl with items may have had one page that lacks a field.
+// Unfilled returns the fields that were filled on no item, in the order of their names, with what became of them. A
+// field that was found, but always as zero or empty, is none of them. A crawl with items may have had one page that
+// lacks a field.
 func Unfilled(fields map[string]fieldcount.Counts, items int64) (list []Tally) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f := fields[name]

@@ -9,8 +9,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// AnsweredBy notes which middlewares between the crawler and the server have answered a request, or emptied the response. Its zero value is ready. One
-// goroutine uses it at a time.
+// AnsweredBy notes which middlewares between the crawler and the server have answered a request, or emptied the
+// response. Its zero value is ready. One goroutine uses it at a time.
 type AnsweredBy struct {
 	answered string // the middleware that answered instead of the server; "": none did
 	emptied  string // the middleware that left the response without a body; "": none, as far as is known
@@ -51,7 +51,8 @@ type AnswerError struct {
 // Error names middleware, URL and remedy.
 func (e *AnswerError) Error() string {
 	if e.Missing == "Location" {
-		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response with its status, or do not answer", e.Middleware, urlx.Redact(e.URL))
+		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response "+
+			"with its status, or do not answer", e.Middleware, urlx.Redact(e.URL))
 	}
 	return fmt.Sprintf("the middleware %q left %s without a body, which would allow everything; hand on the body that ProcessResponse saw, "+
 		"or say that there are no rules by the status 404 or the header Content-Length: 0", e.Middleware, urlx.Redact(e.URL))

@@ -75,8 +75,9 @@ func TypeName(t reflect.Type) string {
 }
 
 // Parse sets v, which must be settable and of a type that is Parsable, to the value that the text stands for. Elements of a list are
-// separated by commas; an empty text is an empty list. A time is in the form of RFC 3339, or a date, which is in UTC; an empty text is the zero time. Whole numbers of
-// 64 bits may end in kB, MB, GB, KiB, MiB or GiB. On an error v has not changed.
+// separated by commas; an empty text is an empty list. A time is in the form of RFC 3339, or a date, which is in UTC;
+// an empty text is the zero time. Whole numbers of 64 bits may end in kB, MB, GB, KiB, MiB or GiB. On an error v has
+// not changed.
 func Parse(v reflect.Value, text string) error {
 	t := v.Type()
 	switch {

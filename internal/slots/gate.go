@@ -6,8 +6,8 @@ import (
 )
 
 // gate bounds the open grants of several slots together: those that reach one address, go through one proxy, or are made by one downloader.
-// Or it is shut by its owner, whatever is open. A slot may hang on a gate. While that one is closed the slot cannot be acquired: it stands in
-// the gate's line, best first.
+// Or it is shut by its owner, whatever is open. A slot may hang on a gate. While that one is closed the slot cannot be
+// acquired: it stands in the gate's line, best first.
 type gate struct {
 	name     string
 	limit    int32 // 0: none

@@ -2,8 +2,9 @@ package slots
 
 import "strings"
 
-// lanes are further queues of a slot, each of the work that has to pass one gate. They share everything of the slot: its delay, its limit and
-// its turn. But while the gate is closed, the lane alone waits, and the slot's other work goes on.
+// lanes are further queues of a slot, each of the work that has to pass one gate. They share everything of the slot:
+// its delay, its limit and its turn. But while the gate is closed, the lane alone waits, and the slot's other work goes
+// on.
 //
 // A lane is a Slot whose politeness is not used: its work stands in the places of the slot instead of those of the table.
 type lanes struct {
@@ -172,7 +173,8 @@ func (t *Table) sendBack(s *Slot, in place) bool {
 	return true
 }
 
-// room returns how many more of the slots that hang on a gate are offered than can pass it: a lane that is offered may have to wait for its slot.
+// room returns how many more of the slots that hang on a gate are offered than can pass it: a lane that is offered may
+// have to wait for its slot.
 func (s *Slot) room() int32 {
 	if s.isLane() {
 		return 64

@@ -1,8 +1,8 @@
 package slots
 
 // Part visits some of the slots: those whose names hash from a place on, which are about n. It returns where the next part begins; 0 is the
-// begin of the first, and means the end as a result. Between two parts the table may be changed: a slot that is there all the time is visited
-// exactly once, in whatever order slots come and go. visit must not change the table.
+// begin of the first, and means the end as a result. Between two parts the table may be changed: a slot that is there
+// all the time is visited exactly once, in whatever order slots come and go. visit must not change the table.
 func (t *Table) Part(from uint64, n int, visit func(s *Slot)) (next uint64) {
 	cells := t.slots.cells
 	if t.slots.used == 0 {

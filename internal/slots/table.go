@@ -295,8 +295,8 @@ func (t *Table) Started(g *Grant, now time.Time) {
 	t.place(s)
 }
 
-// Delayed stamps a slot anew: the work of a grant that was started is to begin only now. It returns when it may, which is later if the slot was blocked, or work of
-// other grants started, meanwhile: then it is the last that was.
+// Delayed stamps a slot anew: the work of a grant that was started is to begin only now. It returns when it may, which
+// is later if the slot was blocked, or work of other grants started, meanwhile: then it is the last that was.
 func (t *Table) Delayed(g *Grant, now time.Time) time.Time {
 	if !g.started || g.released {
 		return now
@@ -321,8 +321,8 @@ func (t *Table) Release(g *Grant) {
 	t.leave(g, nil)
 }
 
-// ReleaseSlot is Release, but the grant stays counted in the gate that it keeps, see [Gate.Kept], until Release. It reports whether there is
-// such a gate.
+// ReleaseSlot is Release, but the grant stays counted in the gate that it keeps, see [Gate.Kept], until Release. It
+// reports whether there is such a gate.
 func (t *Table) ReleaseSlot(g *Grant) (inside bool) {
 	if g.released {
 		return len(g.gates) > 0

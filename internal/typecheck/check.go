@@ -1,5 +1,5 @@
-// Package typecheck finds mistakes in the parts of a crawl by their types: parts that take items of one type and were given none of it, that embed a
-// nil pointer, or that were registered twice.
+// Package typecheck finds mistakes in the parts of a crawl by their types: parts that take items of one type and were
+// given none of it, that embed a nil pointer, or that were registered twice.
 //
 //	check := typecheck.New[Book]("PipelineFunc")
 //	book, ok := item.(Book)

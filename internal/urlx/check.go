@@ -22,8 +22,8 @@ type SchemeError string
 func (e SchemeError) Error() string { return fmt.Sprintf("scheme %q is not supported", string(e)) }
 
 // AskedHost returns the host of an absolute http or https URL, without its port and without a dot at its end. The error is a [SchemeError],
-// [ErrNoScheme], [ErrNotAbsolute], [ErrNoHost] or the standard's name for the fault. It looks at no more than scheme and host: the rest may be
-// wrong yet.
+// [ErrNoScheme], [ErrNotAbsolute], [ErrNoHost] or the standard's name for the fault. It looks at no more than scheme
+// and host: the rest may be wrong yet.
 func AskedHost(url string) (host string, err error) {
 	p, _ := split(url)
 	switch p.scheme {

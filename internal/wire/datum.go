@@ -16,7 +16,8 @@ type Datum struct {
 // NewDatum encodes a value. T is its type, also where the value is in an interface. The error is that of encoding/json.
 func NewDatum[T any](value T) (*Datum, error) {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
-		return nil, fmt.Errorf("%s is an interface with methods, which JSON cannot be read back into: send a value of a concrete type", TypeName[T]())
+		return nil, fmt.Errorf("%s is an interface with methods, which JSON cannot be read back into: send a value of a "+
+			"concrete type", TypeName[T]())
 	}
 	if hides(reflect.TypeOf(value)) {
 		return nil, fmt.Errorf("%s has no exported field: begin their names with capital letters", TypeName[T]())

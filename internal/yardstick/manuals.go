@@ -40,8 +40,9 @@ var contents = []struct {
 // marks are the classes of what generators add to a document: links from headings to themselves, numbers of lines.
 var marks = []string{"headerlink", "permalink", "linenos", "lineno"}
 
-// ManualText returns the text of the part of a page that its generator made of the document, without links of headings to themselves, numbers
-// of lines and the elements nav. It returns "" for a page that has no such part and for one of fewer than 100 words.
+// ManualText returns the text of the part of a page that its generator made of the document, without links of headings
+// to themselves, numbers of lines and the elements nav. It returns "" for a page that has no such part and for one of
+// fewer than 100 words.
 func ManualText(doc *html.Document) string {
 	var text strings.Builder
 	for _, part := range manualParts(doc) {

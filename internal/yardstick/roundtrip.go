@@ -14,7 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// Facts is what has to be the same in an article and in the HTML that pandoc makes of its Markdown. Each is a list in the order of the page.
+// Facts is what has to be the same in an article and in the HTML that pandoc makes of its Markdown. Each is a list in
+// the order of the page.
 type Facts struct {
 	Words    []string
 	Headings []string // level and text

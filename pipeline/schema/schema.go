@@ -1,5 +1,5 @@
-// Package schema has an item pipeline that checks items by a JSON Schema: of what JSON shows of an item, so it is the schema that readers of
-// the feeds can use too.
+// Package schema has an item pipeline that checks items by a JSON Schema: of what JSON shows of an item, so it is the
+// schema that readers of the feeds can use too.
 //
 //	item → encoding/json → the schema → the next pipeline, or a *pipeline.InvalidError
 //
@@ -49,10 +49,11 @@ type Options struct {
 	Resources map[string]string
 }
 
-// Validate makes a pipeline that checks items of type T by a JSON Schema, of draft 4, 6, 7, 2019-09 or 2020-12; 2020-12 if the schema does not
-// say. Items of other types pass unchanged. The error of an item is a [*pipeline.InvalidError], whose rules are the keywords of the schema; an item
-// that has no JSON fails with the error of encoding/json. The time that a check takes is that of the schema's author: regular expressions are
-// those of Go, which take time in proportion to the text.
+// Validate makes a pipeline that checks items of type T by a JSON Schema, of draft 4, 6, 7, 2019-09 or 2020-12; 2020-12
+// if the schema does not say. Items of other types pass unchanged. The error of an item is a [*pipeline.InvalidError],
+// whose rules are the keywords of the schema; an item that has no JSON fails with the error of encoding/json. The time
+// that a check takes is that of the schema's author: regular expressions are those of Go, which take time in proportion
+// to the text.
 //
 // A schema that is not valid, or refers to one that is not in Resources, is an error of Run before the first request.
 func Validate[T any](source string, o Options) tegenaria.PipelinesInterface {

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Command everything is a durable crawl of ours with all parts switched on together: the standard middlewares, a login by a form, a
-// sitemap, pages that Chromium renders, pictures of the items, a web archive, an HTTP cache, a history and an output. Everything lies beside the
-// output of -out.
+// sitemap, pages that Chromium renders, pictures of the items, a web archive, an HTTP cache, a history and an output.
+// Everything lies beside the output of -out.
 package main
 
 import (

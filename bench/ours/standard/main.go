@@ -1,6 +1,7 @@
 //go:build unix
 
-// Command standard is our contestant as docs/getting-started.md shows a program: a loop over items of one type, and the standard middlewares.
+// Command standard is our contestant as docs/getting-started.md shows a program: a loop over items of one type, and the
+// standard middlewares.
 package main
 
 import (

@@ -3,7 +3,8 @@
 //	err := idx.Index(ctx, &index.Document{LinkID: id, URL: url, Title: title, Content: text})
 //	found, err := idx.Search(ctx, index.ParseQuery(`"all happy families"`))
 //
-// There are two indexes, [Memory] and [Bleve], which find the same documents; one suite tests both. All methods of both may be called concurrently.
+// There are two indexes, [Memory] and [Bleve], which find the same documents; one suite tests both. All methods of both
+// may be called concurrently.
 //
 // # Words
 //

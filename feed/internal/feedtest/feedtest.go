@@ -75,8 +75,8 @@ func End(t testing.TB, f Feed) {
 	}
 }
 
-// Harness returns what [spidertest.TestCommitter] needs of a feed of books. read returns "SKU TITLE" of each row, in the order of the rows if
-// there is no key; with a key, which is the SKU, the last row of each is left.
+// Harness returns what [spidertest.TestCommitter] needs of a feed of books. read returns "SKU TITLE" of each row, in
+// the order of the rows if there is no key; with a key, which is the SKU, the last row of each is left.
 func Harness(open func() Feed, read func(t testing.TB) []string, hasKey bool) spidertest.CommitterHarness {
 	const keys = 20
 	h := spidertest.CommitterHarness{

@@ -41,9 +41,10 @@
 // # What is promised
 //
 // A kill at any moment leaves a store that opens and in which each entry is whole or absent. Commit waits for no disk: a kill or a
-// power failure may take the newest entries, a kill those of the last 32 KiB of Pebble's log. A damaged file is never an error: what it held is missing, [Stats] counts it, and the store
-// goes on, with an empty index if that cannot be read at all. A body is checked each time before it is handed out: one in the index by
-// a checksum of 64 bits, beside that of Pebble, a file by its SHA-256.
+// power failure may take the newest entries, a kill those of the last 32 KiB of Pebble's log. A damaged file is never
+// an error: what it held is missing, [Stats] counts it, and the store goes on, with an empty index if that cannot be
+// read at all. A body is checked each time before it is handed out: one in the index by a checksum of 64 bits, beside
+// that of Pebble, a file by its SHA-256.
 //
 // When the disk is full, or writing fails otherwise, the store goes on as read-only until it is opened again: each write returns the
 // same [*WriteError].

@@ -33,7 +33,8 @@ type VersionError struct {
 
 // Error says what to do.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("httpcache: %s was made by another version, in the format %d, not %d: use that version, remove the folder, or choose another one",
+	return fmt.Sprintf("httpcache: %s was made by another version, in the format %d, not %d: use that version, remove "+
+		"the folder, or choose another one",
 		e.Folder, e.Stored, e.Own)
 }
 

@@ -1,5 +1,5 @@
-// Package journal keeps the state of a pipeline in a file that only grows. The job remembers how many bytes of it count; what came after them
-// is cut off when the job is resumed.
+// Package journal keeps the state of a pipeline in a file that only grows. The job remembers how many bytes of it
+// count; what came after them is cut off when the job is resumed.
 //
 //	Open → Records … Append → Commit → the checkpoint of the job
 //
@@ -51,7 +51,8 @@ type state struct {
 	Tail uint32 `json:"tail"` // CRC-32C of the last 4,096 of them, or of all if there are fewer
 }
 
-// File is an open journal. Append and ReadAt may be called concurrently, also while Commit runs; Commit and Close are called one after the other.
+// File is an open journal. Append and ReadAt may be called concurrently, also while Commit runs; Commit and Close are
+// called one after the other.
 type File struct {
 	path   string
 	header string
@@ -63,8 +64,9 @@ type File struct {
 	fresh  []byte     // that come behind them
 }
 
-// Open opens the file of a job, and cuts it to what the checkpoint says; nil: it must be empty. Nobody else may read it. An empty name is that of a
-// temporary file, for a run that cannot be resumed: Close removes it. The header says what is in the file.
+// Open opens the file of a job, and cuts it to what the checkpoint says; nil: it must be empty. Nobody else may read
+// it. An empty name is that of a temporary file, for a run that cannot be resumed: Close removes it. The header says
+// what is in the file.
 func Open(name, header string, checkpoint []byte) (*File, error) {
 	f := &File{path: name, temp: name == ""}
 	var err error
@@ -132,8 +134,8 @@ func (f *File) Records(header int) io.Reader {
 	return io.NewSectionReader(f.file, int64(header), max(0, f.size-int64(header)))
 }
 
-// Append adds a record, and returns where it will be. It is in memory until the next Commit. The header comes with the first record: a file that a
-// crash has left behind before that is empty.
+// Append adds a record, and returns where it will be. It is in memory until the next Commit. The header comes with the
+// first record: a file that a crash has left behind before that is empty.
 func (f *File) Append(record []byte) (at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
