@@ -98,20 +98,12 @@ func (f Framework) goMod(name string) string {
 	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\n// The clone that the command was built from. Where there is none, remove this line and type go get " + ModulePath + "@latest.\nreplace " + ModulePath + " => " + path + "\n"
 }
 
-// goSum returns the go.sum of a project.
+// goSum returns the go.sum of a project: all of the framework's, since go doc and go list read more modules than a project compiles.
 func (f Framework) goSum() string {
-	needed := needed()
-	var b strings.Builder
-	if f.Dir == "" {
-		fmt.Fprintf(&b, "%s %s %s\n", ModulePath, f.Version, f.Sum)
-		fmt.Fprintf(&b, "%s %s/go.mod %s\n", ModulePath, f.Version, sumOfMod(releaseMod))
+	if f.Dir != "" {
+		return releaseSum
 	}
-	for line := range strings.Lines(releaseSum) {
-		if needed[strings.Fields(line)[0]] {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
+	return fmt.Sprintf("%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", ModulePath, f.Version, f.Sum, sumOfMod(releaseMod)) + releaseSum
 }
 
 // sumOfMod returns the checksum of a go.mod as a go.sum has it: that of a list of files with this one.
