@@ -773,8 +773,8 @@ func TestErrorHandlerForEver(t *testing.T) {
 	}
 }
 
-// A parser that waits after a Fetch until another one, which overruns its limit, makes room for it, has the time that it had: waiting for the
-// engine does not count. It fails if fetchInline does not pause its clock.
+// A parser that waits after a Fetch until another one, which overruns its limit, makes room for it, has the time that
+// it had: waiting for the engine does not count. It fails if fetchInline does not pause its clock.
 func TestParserThatWaitsForALateOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()

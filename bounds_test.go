@@ -288,8 +288,8 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 	enginetest.CheckLedger(t, e)
 }
 
-// A crawl that waits for a slot's delay downloads nothing meanwhile. A deep check looks whether it uses CPU, and waits in real time for that,
-// because the CPU is real.
+// A crawl that waits for a slot's delay downloads nothing meanwhile. A deep check looks whether it uses CPU, and waits
+// in real time for that, because the CPU is real.
 func TestIdleCPU(t *testing.T) {
 	const wait, limit = 2 * time.Second, 10 * time.Millisecond
 	fetched := make(chan struct{}, 2)

@@ -542,8 +542,8 @@ func (c *countedCache) JobCounts(context.Context) (tegenaria.JobCounts, error) {
 	return counts, nil
 }
 
-// The log of a program that shares a job says at its begin and end how the whole job is doing, beside what is its own, and between what its cache
-// says. A cache that cannot say it changes nothing.
+// The log of a program that shares a job says at its begin and end how the whole job is doing, beside what is its own,
+// and between what its cache says. A cache that cannot say it changes nothing.
 func TestSharedCacheLogs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -670,8 +670,8 @@ func TestSharedCacheLoses(t *testing.T) {
 	}
 }
 
-// What a callback fetches from a slot of another program is sent when that one has the slot free, which it holds until the download is over. Its
-// delay passes before the next start.
+// What a callback fetches from a slot of another program is sent when that one has the slot free, which it holds until
+// the download is over. Its delay passes before the next start.
 func TestSharedCacheTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
@@ -748,7 +748,8 @@ func TestSharedCachePages(t *testing.T) {
 	})
 }
 
-// CloseSpider and limits stop the job: the cache hears the reason, and the runs that it tells stop for the same one. Stop stops one run alone.
+// CloseSpider and limits stop the job: the cache hears the reason, and the runs that it tells stop for the same one.
+// Stop stops one run alone.
 func TestSharedCacheStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits tegenaria.Limits

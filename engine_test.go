@@ -252,8 +252,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// EngineWithEvents adds: of each event the funcs of both are called, the earlier option's first, and the second also if the first panics. It fails if a
-// field of Events is forgotten, or one that is nil in both is not nil any more.
+// EngineWithEvents adds: of each event the funcs of both are called, the earlier option's first, and the second also if
+// the first panics. It fails if a field of Events is forgotten, or one that is nil in both is not nil any more.
 func TestEventsAdd(t *testing.T) {
 	events := reflect.TypeFor[tegenaria.Events]()
 	for i := range events.NumField() {

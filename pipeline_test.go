@@ -632,7 +632,8 @@ func TestEngineWithoutPipelines(t *testing.T) {
 	}
 }
 
-// It fails if an output that is left out is opened or gets items, or if another pipeline, or an output that is registered later, is left out too.
+// It fails if an output that is left out is opened or gets items, or if another pipeline, or an output that is
+// registered later, is left out too.
 func TestEngineWithoutOutputs(t *testing.T) {
 	other, before, after := &openedPipeline{}, &openedOutput{}, &openedOutput{}
 	parser := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {

@@ -661,7 +661,8 @@ func TestTrapStampAtStartNotAtPick(t *testing.T) {
 	})
 }
 
-// A downloader that needs time before it sends has the delay count from then on, and those that were delayed together go one after the other.
+// A downloader that needs time before it sends has the delay count from then on, and those that were delayed together
+// go one after the other.
 func TestDelayCountsFromAwaitTurn(t *testing.T) {
 	const delay = 2 * time.Second
 	synctest.Test(t, func(t *testing.T) {

@@ -120,8 +120,9 @@ func TestSelectorWithoutMatchIsTold(t *testing.T) {
 	})
 }
 
-// A field that was filled on no item of a run is told at its end, with what became of it: one that the pages lack, that has its default alone, whose text never
-// fits, and one of items that are made by hand. One that was filled once is not told, nor one that was found and is zero, nor any if fields are not counted.
+// A field that was filled on no item of a run is told at its end, with what became of it: one that the pages lack, that
+// has its default alone, whose text never fits, and one of items that are made by hand. One that was filled once is not
+// told, nor one that was found and is zero, nor any if fields are not counted.
 func TestFieldWithoutValueIsTold(t *testing.T) {
 	type product struct {
 		Name  string `css:"b" json:"name"`

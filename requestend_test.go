@@ -15,8 +15,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// RequestEnded is called once for each request that was accepted or sent by Fetch, with what became of it and of its last attempt. It is not
-// called for duplicates and for what is refused when it is sent.
+// RequestEnded is called once for each request that was accepted or sent by Fetch, with what became of it and of its
+// last attempt. It is not called for duplicates and for what is refused when it is sent.
 func TestRequestEnded(t *testing.T) {
 	const root = "http://a.test/"
 	want := []string{ // how it ended, the request whose code has sent it, and the time of the download

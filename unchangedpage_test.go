@@ -49,7 +49,8 @@ func (s *skipping) Unchanged(key tegenaria.Key, request []byte, page *tegenaria.
 	return sent, known && len(request) > 0 && page != nil
 }
 
-// TestUnchangedPages: on a second day pages are skipped, unless what they have sent cannot be read or the part panics; the same pages are visited.
+// TestUnchangedPages: on a second day pages are skipped, unless what they have sent cannot be read or the part panics;
+// the same pages are visited.
 func TestUnchangedPages(t *testing.T) {
 	for name, test := range map[string]struct {
 		part    *skipping

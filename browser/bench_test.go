@@ -170,8 +170,9 @@ func handMade(b *testing.B, site string, reuse bool, flags []chromedp.ExecAlloca
 //	go test ./browser -run '^$' -bench Render -benchtime 100x -args -browser /usr/bin/chromium
 //
 // All start Chromium and end it, which counts. The last one has the flags that chromedp has by itself, the others those of this package.
-// All await the same: the load event, and half a second without a request. This package counts requests by the events of the network, from the load event on; by hand it is Chromium's own event
-// networkIdle, whose half second may begin before the load event.
+// All await the same: the load event, and half a second without a request. This package counts requests by the events
+// of the network, from the load event on; by hand it is Chromium's own event networkIdle, whose half second may begin
+// before the load event.
 func BenchmarkRender(b *testing.B) {
 	server := benchSite(b, func(int) bool { return true })
 	b.Run("by=engine", func(b *testing.B) {

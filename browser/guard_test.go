@@ -24,7 +24,8 @@ type witness struct {
 	paths       sync.Map // that were asked for
 }
 
-// newWitness opens the same port for both, and for TCP at ::1 too. It answers TCP as a web server does, so that ways that need several requests go on.
+// newWitness opens the same port for both, and for TCP at ::1 too. It answers TCP as a web server does, so that ways
+// that need several requests go on.
 func newWitness(t *testing.T) *witness {
 	t.Helper()
 	w := new(witness)

@@ -395,8 +395,8 @@ func TestChromiumCannotBeRun(t *testing.T) {
 	}
 }
 
-// It fails if a machine on which the process of each page is killed, as a kernel without memory does, costs a durable crawl its pages, or if
-// the pages of the next run are not made.
+// It fails if a machine on which the process of each page is killed, as a kernel without memory does, costs a durable
+// crawl its pages, or if the pages of the next run are not made.
 func TestPagesAreKilled(t *testing.T) {
 	for name, pages := range map[string]int{"many": 12, "one": 1} {
 		t.Run(name, func(t *testing.T) { killPages(t, pages) })

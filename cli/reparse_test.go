@@ -27,8 +27,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/killtest"
 )
 
-// catalogueSite is a site with lists of 50 products. Each product has two prices, of which every third differ, and a link to a page of its own
-// that the first edition of the spider leaves out.
+// catalogueSite is a site with lists of 50 products. Each product has two prices, of which every third differ, and a
+// link to a page of its own that the first edition of the spider leaves out.
 type catalogueSite struct {
 	products int
 	requests atomic.Int64
@@ -69,9 +69,9 @@ type product struct {
 	Price string `json:"price"`
 }
 
-// newCatalogue makes the program whose spider crawls the site. The editions of the spider: "" takes one price and "sale" the other one, leaves out some
-// products, and gives two items for others; "reviews" follows other links too, and "inline" fetches them in
-// the parser; "again" has a page tried again after an hour.
+// newCatalogue makes the program whose spider crawls the site. The editions of the spider: "" takes one price and
+// "sale" the other one, leaves out some products, and gives two items for others; "reviews" follows other links too,
+// and "inline" fetches them in the parser; "again" has a page tried again after an hour.
 func newCatalogue(site, edition string) *cli.App {
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[product]) error {
 		links, price := "a.product, a.next", "i"

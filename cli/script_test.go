@@ -17,7 +17,8 @@ import (
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
-// The scripts run the commands app, plain, store, tegenaria and terminal as processes of their own: TestMain makes this test binary one of them.
+// The scripts run the commands app, plain, store, tegenaria and terminal as processes of their own: TestMain makes this
+// test binary one of them.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"app":   func() { newApp(os.Getenv("SITE")).Main() },

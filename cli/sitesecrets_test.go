@@ -93,8 +93,9 @@ func planted(t *testing.T) (server *httptest.Server, dead string, loggedIn *atom
 	return server, dead, loggedIn
 }
 
-// No secret is in what a crawl of URLs writes, with or without a job, to its end or stopped before, nor in the job's store but for its cookies
-// while it is not done. It fails if the lines have URLs as pages write them, or if the logins of URLs stay in these.
+// No secret is in what a crawl of URLs writes, with or without a job, to its end or stopped before, nor in the job's
+// store but for its cookies while it is not done. It fails if the lines have URLs as pages write them, or if the logins
+// of URLs stay in these.
 func TestNoSecretIsWritten(t *testing.T) {
 	t.Parallel() // it waits for what is tried again
 	for _, tt := range []struct {

@@ -72,7 +72,8 @@ func items(ctx context.Context, with talk, out *bufio.Writer) (n int64, err erro
 	for more && err == nil {
 		err = with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 			page := 0
-			rows, _ := conn.Query(ctx, `SELECT tx::text, id, data FROM item WHERE (tx, id) > ($1::text::xid8, $2) ORDER BY item.tx, id LIMIT $3`, after, last, collectPage)
+			rows, _ := conn.Query(ctx, `SELECT tx::text, id, data FROM item WHERE (tx, id) > ($1::text::xid8, $2)
+				ORDER BY item.tx, id LIMIT $3`, after, last, collectPage)
 			var tx, data string
 			var id int64
 			_, err := pgx.ForEachRow(rows, []any{&tx, &id, &data}, func() error {

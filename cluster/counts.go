@@ -49,7 +49,8 @@ func (p *peer) counts(ctx context.Context) (n tegenaria.JobCounts, err error) {
 func readCounts(ctx context.Context, conn *pgx.Conn, n *tegenaria.JobCounts) error {
 	*n = tegenaria.JobCounts{Counters: make(map[string]int64)}
 	var batch pgx.Batch
-	batch.Queue(`SELECT (SELECT count(*) FROM worker WHERE NOT expired), (SELECT coalesce(sum(queued + delayed + messages), 0)::bigint FROM worker) +
+	batch.Queue(`SELECT (SELECT count(*) FROM worker WHERE NOT expired),
+		(SELECT coalesce(sum(queued + delayed + messages), 0)::bigint FROM worker) +
 		(SELECT coalesce(sum(messages), 0)::bigint FROM peer)`).QueryRow(func(row pgx.Row) error { return row.Scan(&n.Programs, &n.Waiting) })
 	batch.Queue(`SELECT name, sum(value)::bigint FROM counter GROUP BY name`).Query(func(rows pgx.Rows) error {
 		var name string

@@ -55,7 +55,8 @@ func (c *Cache) deadLetters(ctx context.Context, after int64) (letters []tegenar
 func (s *server) deadLetters(ctx context.Context, after int64) (letters []tegenaria.Settled, err error) {
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		letters = nil
-		rows, _ := conn.Query(ctx, `SELECT o.seq, o.key, o.parent, o.depth, o.attempt, o.outcome, o.reason, o.status, o.at, d.slot, d.priority, d.data
+		rows, _ := conn.Query(ctx, `SELECT o.seq, o.key, o.parent, o.depth, o.attempt, o.outcome, o.reason, o.status,
+			o.at, d.slot, d.priority, d.data
 			FROM dead_letter AS d JOIN outcome AS o ON o.seq = d.seq WHERE d.seq > $1 ORDER BY d.seq LIMIT $2`, after, deadPage)
 		var d tegenaria.Settled
 		var seq, parent int64

@@ -42,7 +42,8 @@ func (d *death) queue(batch *pgx.Batch) {
 	}
 	if len(d.running) > 0 {
 		batch.Queue(`INSERT INTO crash (key, death) SELECT key, $2 FROM unnest($1::bytea[]) AS k (key)
-			WHERE NOT EXISTS (SELECT FROM request AS r JOIN outcome AS o ON o.seq = r.seq WHERE r.key = k.key) ON CONFLICT DO NOTHING`, d.running, d.session)
+			WHERE NOT EXISTS (SELECT FROM request AS r JOIN outcome AS o ON o.seq = r.seq WHERE r.key = k.key)
+				ON CONFLICT DO NOTHING`, d.running, d.session)
 	}
 }
 
@@ -70,7 +71,8 @@ func (l *loaded) findSuspects(ctx context.Context, tx pgx.Tx) error {
 	var id int64
 	var key []byte
 	rows, _ := tx.Query(ctx, `SELECT q.slot, q.rank, q.place, q.seq, q.key, q.attempt, q.parent, q.data, ~q.rank, r.depth
-		FROM slot AS s JOIN queue AS q ON q.slot = s.id JOIN request AS r ON r.key = q.key WHERE s.partition = ANY ($1) AND q.key = ANY ($2)`, unprepared, l.parts, keys)
+		FROM slot AS s JOIN queue AS q ON q.slot = s.id JOIN request AS r ON r.key = q.key
+			WHERE s.partition = ANY ($1) AND q.key = ANY ($2)`, unprepared, l.parts, keys)
 	_, err := pgx.ForEachRow(rows, []any{&id, &e.rank, &e.place, &e.seq, &key, &e.attempt, &e.parent, &e.data, &e.priority, &e.depth}, func() error {
 		read := e
 		read.key, read.data, read.slot = tegenaria.Key(key), slices.Clone(e.data), l.byID[id]

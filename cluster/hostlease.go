@@ -223,7 +223,8 @@ func (t *hostLeases) isLeased(partition int) bool {
 }
 
 func (s *server) requestLease(ctx context.Context, t *hostLease) error {
-	return s.execute(ctx, `INSERT INTO host_lease VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost))
+	return s.execute(ctx, `INSERT INTO host_lease VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT DO NOTHING`, t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost))
 }
 
 func (s *server) grantLease(ctx context.Context, id int64) error {

@@ -67,15 +67,18 @@ func (b *batch) prepareMessages(own int) {
 		for _, m := range b.takenIn {
 			partitions, ids = append(partitions, int32(m.partition)), append(ids, m.id)
 		}
-		b.add(`DELETE FROM inbox AS i USING unnest($1::int[], $2::bigint[]) AS d (partition, id) WHERE i.partition = d.partition AND i.id = d.id`, partitions, ids)
+		b.add(`DELETE FROM inbox AS i USING unnest($1::int[], $2::bigint[]) AS d (partition, id)
+			WHERE i.partition = d.partition AND i.id = d.id`, partitions, ids)
 	}
 }
 
 // The statements that put messages into tables.
 const (
-	insertInbox = `INSERT INTO inbox (` + messageColumns + `) SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[],
+	insertInbox = `INSERT INTO inbox (` + messageColumns + `) SELECT *
+		FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[],
 		$8::bigint[], $9::bytea[])`
-	insertOutbox = `INSERT INTO outbox (` + messageColumns + `, server) SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[],
+	insertOutbox = `INSERT INTO outbox (` + messageColumns + `, server) SELECT *
+		FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[],
 		$8::bigint[], $9::bytea[], $10::int[])`
 	messageColumns = `partition, slot, key, priority, depth, attempt, not_before, parent, data`
 )
@@ -145,7 +148,8 @@ func (c *Cache) takeInbox(ctx context.Context, owned []int) (records []tegenaria
 // messages reads messages to some partitions, those that were written first.
 func (s *server) messages(ctx context.Context, partitions []int) (messages []message, err error) {
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, `SELECT id, `+messageColumns+` FROM inbox WHERE partition = ANY ($1) ORDER BY id LIMIT $2`, partitions, mostMessages)
+		rows, _ := conn.Query(ctx, `SELECT id, `+messageColumns+` FROM inbox WHERE partition = ANY ($1) ORDER BY id
+			LIMIT $2`, partitions, mostMessages)
 		messages, err = readMessages(rows)
 		return err
 	})

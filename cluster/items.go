@@ -91,5 +91,6 @@ func (b *batch) prepareItems(worker string) {
 	for line := range bytes.Lines(b.items) {
 		items = append(items, clean(string(bytes.TrimSuffix(line, []byte("\n")))))
 	}
-	b.add(`INSERT INTO item (worker, data) SELECT $1, data FROM unnest($2::text[]) WITH ORDINALITY AS i (data, n) ORDER BY n`, worker, items)
+	b.add(`INSERT INTO item (worker, data) SELECT $1, data FROM unnest($2::text[]) WITH ORDINALITY AS i (data, n)
+		ORDER BY n`, worker, items)
 }

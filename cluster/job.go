@@ -115,14 +115,18 @@ func readStatus(ctx context.Context, conn *pgx.Conn) (s Status, err error) {
 	s = Status{Outcomes: make(map[string]int64)}
 	var batch pgx.Batch
 	batch.Queue(`SELECT started, paused, coalesce(finished, ''), coalesce(stopped, ''),
-		w.queued, w.delayed, w.messages + (SELECT coalesce(sum(messages), 0)::bigint FROM peer) FROM job, (SELECT coalesce(sum(queued), 0)::bigint AS queued,
+		w.queued, w.delayed, w.messages + (SELECT coalesce(sum(messages), 0)::bigint FROM peer) FROM job,
+			(SELECT coalesce(sum(queued), 0)::bigint AS queued,
 		coalesce(sum(delayed), 0)::bigint AS delayed, coalesce(sum(messages), 0)::bigint AS messages FROM worker) AS w`).
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&s.Started, &s.Paused, &s.Finished, &s.Stopped, &s.Queued, &s.Delayed, &s.Messages)
 		})
-	batch.Queue(`SELECT w.name, w.expired, coalesce(b.ttl, 0), coalesce((extract(epoch FROM clock_timestamp() - b.at) * 1000000)::bigint, 0),
-			(SELECT count(*) FROM partition WHERE owner = w.session) FROM worker AS w LEFT JOIN heartbeat AS b ON b.session = w.session ORDER BY w.name`).Query(s.readWorkers)
-	batch.Queue(`SELECT substr(name, 9), sum(value)::bigint FROM counter WHERE name LIKE 'outcome/%' GROUP BY 1`).Query(func(rows pgx.Rows) error {
+	batch.Queue(`SELECT w.name, w.expired, coalesce(b.ttl, 0),
+		coalesce((extract(epoch FROM clock_timestamp() - b.at) * 1000000)::bigint, 0),
+			(SELECT count(*) FROM partition WHERE owner = w.session) FROM worker AS w
+				LEFT JOIN heartbeat AS b ON b.session = w.session ORDER BY w.name`).Query(s.readWorkers)
+	batch.Queue(`SELECT substr(name, 9), sum(value)::bigint FROM counter
+		WHERE name LIKE 'outcome/%' GROUP BY 1`).Query(func(rows pgx.Rows) error {
 		var name string
 		var n int64
 		_, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error {

@@ -72,7 +72,8 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var spider, finished *string
 		var keyVersion *int
-		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + servers RETURNING sessions, spider, key_version, started, finished`, unprepared).
+		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + servers RETURNING sessions, spider, key_version,
+			started, finished`, unprepared).
 			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
 		if err != nil {
 			return err
@@ -101,12 +102,14 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 			batch.Queue(resumeStopped, s.lock)
 		}
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
-			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, expired = false, began = excluded.began, holds_pages = false, drained = false RETURNING reserved_pages`, s.worker, l.session).
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, expired = false,
+				began = excluded.began, holds_pages = false, drained = false RETURNING reserved_pages`, s.worker, l.session).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&l.reserved) })
 		batch.Queue(`DELETE FROM heartbeat WHERE lock = $1`, s.lock)
 		batch.Queue(`DELETE FROM host_lease AS t WHERE NOT coalesce(` + leaseCounts + `, false)`)
 		batch.Queue(`INSERT INTO heartbeat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
-		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT expired) RETURNING name, value)
+		batch.Queue(`WITH theirs AS (DELETE FROM counter
+			WHERE worker NOT IN (SELECT name FROM worker WHERE NOT expired) RETURNING name, value)
 			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
 			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
 		d.queue(&batch)
@@ -147,9 +150,11 @@ const isFree = `number <> ALL ($2) AND (owner = $1 OR wanted = $1
 // takePartitions takes some of the partitions that the session may have, the smallest numbers first, and reads what is
 // there, and the checkpoints and counters of a worker; "" is none.
 func (l *loaded) takePartitions(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
-	rows, _ := tx.Query(ctx, `WITH free AS (SELECT number, (SELECT count(*) FROM (SELECT FROM slot WHERE slot.partition = number LIMIT $3) AS s) AS slots FROM partition WHERE `+isFree+`)
+	rows, _ := tx.Query(ctx, `WITH free AS (SELECT number,
+		(SELECT count(*) FROM (SELECT FROM slot WHERE slot.partition = number LIMIT $3) AS s) AS slots FROM partition WHERE `+isFree+`)
 		UPDATE partition SET owner = $1 WHERE `+isFree+`
-		AND number IN (SELECT number FROM (SELECT number, sum(slots) OVER (ORDER BY number) - slots AS before FROM free) AS f WHERE before < $3)
+		AND number IN (SELECT number FROM (SELECT number, sum(slots) OVER (ORDER BY number) - slots AS before
+			FROM free) AS f WHERE before < $3)
 		RETURNING number`, unprepared, l.session, append([]int{}, has...), slotsAtOnce)
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
@@ -158,7 +163,8 @@ func (l *loaded) takePartitions(ctx context.Context, tx pgx.Tx, worker string, h
 	var batch pgx.Batch
 	// The subquery is made for each slot, by its index: a plan for all slots together may read the whole queue.
 	batch.Queue(`SELECT s.id, s.partition, s.name, s.next_allowed, s.delay, s.penalty, s.throttle, s.pages, q.count, coalesce(q.rank, 0)
-		FROM slot AS s, LATERAL (SELECT count(*), min(rank) AS rank FROM queue WHERE queue.slot = s.id) AS q WHERE s.partition = ANY ($1)`, l.parts).Query(l.readSlots)
+		FROM slot AS s, LATERAL (SELECT count(*), min(rank) AS rank FROM queue WHERE queue.slot = s.id) AS q
+			WHERE s.partition = ANY ($1)`, l.parts).Query(l.readSlots)
 	batch.Queue(`SELECT slot, count(*), min(at) FROM due WHERE partition = ANY ($1) GROUP BY slot`, l.parts).Query(l.readDue)
 	batch.Queue(`SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker).Query(l.readCheckpoints)
 	batch.Queue(`SELECT name, value FROM counter WHERE worker = $1`, worker).Query(l.readCounters)

@@ -197,7 +197,8 @@ func (v *view) read(ctx context.Context, q interface {
 	var batch pgx.Batch
 	// The newest session is read before those that live: one that is missing there, and not newer, is over.
 	batch.Queue(`SELECT sessions, started, finished IS NOT NULL, coalesce(stopped, ''), paused,
-		(SELECT coalesce(sum(queued + delayed + messages), 0)::bigint FROM worker) + (SELECT coalesce(sum(messages + open), 0)::bigint FROM peer),
+		(SELECT coalesce(sum(queued + delayed + messages), 0)::bigint
+			FROM worker) + (SELECT coalesce(sum(messages + open), 0)::bigint FROM peer),
 		(SELECT coalesce(sum(workers), 0) FROM peer),
 		(SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(loopbackCheckpoint)).
 		QueryRow(func(row pgx.Row) error {
@@ -218,7 +219,8 @@ func (v *view) read(ctx context.Context, q interface {
 
 // queueSessions has a batch read the sessions that are not over.
 func queueSessions(batch *pgx.Batch, sessions *[]session) {
-	batch.Queue(`SELECT w.name, w.session, w.drained, b.number, b.ttl, b.lock FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired`).Query(func(rows pgx.Rows) error {
+	batch.Queue(`SELECT w.name, w.session, w.drained, b.number, b.ttl, b.lock FROM worker AS w
+		JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired`).Query(func(rows pgx.Rows) error {
 		var o session
 		var ttl int64
 		_, err := pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.drained, &o.heartbeat, &ttl, &o.lock}, func() error {
@@ -471,7 +473,8 @@ func (s *server) finished(ctx context.Context, told bool) (over bool, read int64
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		// One statement sees one state of the database. A request leaves its queue when it is settled, together with
 		// its links.
-		return conn.QueryRow(ctx, `SELECT $1 OR over IS NOT NULL OR servers = 1 AND started AND stopped IS NULL AND `+idle+`, coalesce(over, `+pagesRead+`) FROM job`, told).Scan(&over, &read)
+		return conn.QueryRow(ctx, `SELECT $1 OR over IS NOT NULL OR servers = 1 AND started AND stopped IS NULL
+			AND `+idle+`, coalesce(over, `+pagesRead+`) FROM job`, told).Scan(&over, &read)
 	})
 	return over, read, err
 }

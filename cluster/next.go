@@ -110,9 +110,11 @@ type rows struct {
 // read reads requests of a list, from a place on: at most so many of them, and about so many bytes.
 func (s *server) read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (r rows, err error) {
 	const queue = `SELECT q.slot, q.rank, q.place, q.seq, q.key, q.attempt, q.parent, q.data, ~q.rank, r.depth
-		FROM queue AS q JOIN request AS r ON r.key = q.key WHERE q.slot = $1 AND (q.rank, q.place) >= ($2, $3) ORDER BY q.rank, q.place LIMIT $4`
+		FROM queue AS q JOIN request AS r ON r.key = q.key WHERE q.slot = $1 AND (q.rank, q.place) >= ($2, $3)
+			ORDER BY q.rank, q.place LIMIT $4`
 	const due = `SELECT d.slot, d.at, d.place, d.seq, d.key, d.attempt, d.parent, d.data, d.priority, r.depth
-		FROM due AS d JOIN request AS r ON r.key = d.key WHERE (d.at, d.place) >= ($1, $2) AND d.partition = ANY ($4) ORDER BY d.at, d.place LIMIT $3`
+		FROM due AS d JOIN request AS r ON r.key = d.key WHERE (d.at, d.place) >= ($1, $2) AND d.partition = ANY ($4)
+			ORDER BY d.at, d.place LIMIT $3`
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		r = rows{}
 		var found pgx.Rows

@@ -62,19 +62,22 @@ func (s *server) assignServer(ctx context.Context, conn *pgx.Conn) (own int, bef
 			return err
 		}
 		var list string // all servers have the same
-		err := tx.QueryRow(ctx, `UPDATE job SET suffixes = coalesce(suffixes, $1) RETURNING suffixes`, unprepared, s.suffixes.version).Scan(&list)
+		err := tx.QueryRow(ctx, `UPDATE job SET suffixes = coalesce(suffixes, $1)
+			RETURNING suffixes`, unprepared, s.suffixes.version).Scan(&list)
 		if err == nil && list != s.suffixes.version {
 			err = &MismatchError{Job: s.job, What: suffixList, Stored: list, Asked: s.suffixes.version}
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO worker_server SELECT $1, n FROM generate_series(0, $2 - 1) AS n ORDER BY (SELECT count(*) FROM worker_server WHERE server = n), n LIMIT 1
+		_, err = tx.Exec(ctx, `INSERT INTO worker_server SELECT $1, n FROM generate_series(0, $2 - 1) AS n
+			ORDER BY (SELECT count(*) FROM worker_server WHERE server = n), n LIMIT 1
 			ON CONFLICT DO NOTHING`, unprepared, s.worker, s.servers)
 		if err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, `SELECT server, nullif(previous, server) FROM worker_server WHERE worker = $1`, unprepared, s.worker).Scan(&own, &before)
+		return tx.QueryRow(ctx, `SELECT server, nullif(previous, server) FROM worker_server
+			WHERE worker = $1`, unprepared, s.worker).Scan(&own, &before)
 	})
 	return own, before, err
 }
@@ -104,7 +107,8 @@ func (s *server) fetchCheckpoints(ctx context.Context, config *pgx.ConnConfig, b
 	for name, value := range l.state.Checkpoints {
 		names, values = append(names, []byte(name)), append(values, value)
 	}
-	err = s.execute(ctx, `INSERT INTO checkpoint SELECT $1, * FROM unnest($2::bytea[], $3::bytea[]) ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, s.worker, names, values)
+	err = s.execute(ctx, `INSERT INTO checkpoint SELECT $1, * FROM unnest($2::bytea[], $3::bytea[])
+		ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, s.worker, names, values)
 	if err != nil {
 		return err
 	}
@@ -131,8 +135,10 @@ func (s *server) moveTo(ctx context.Context, to int) (moved bool, err error) {
 			if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`); err != nil { // one worker at a time
 				return err
 			}
-			tag, err := tx.Exec(ctx, `UPDATE worker_server SET server = $2, previous = coalesce(previous, server), moved = clock_timestamp() WHERE worker = $1 AND (server = $3
-				AND NOT EXISTS (SELECT FROM worker_server WHERE server = $2 AND moved > clock_timestamp() - $4 * interval '1 microsecond') OR server = $2 AND $5)`,
+			tag, err := tx.Exec(ctx, `UPDATE worker_server SET server = $2, previous = coalesce(previous, server),
+				moved = clock_timestamp() WHERE worker = $1 AND (server = $3
+				AND NOT EXISTS (SELECT FROM worker_server WHERE server = $2
+					AND moved > clock_timestamp() - $4 * interval '1 microsecond') OR server = $2 AND $5)`,
 				s.worker, to, s.ownServer, (movedFor * s.ttl).Microseconds(), doubt)
 			moved, doubt = tag.RowsAffected() > 0, true
 			return err

@@ -85,7 +85,8 @@ func (p *peer) requestLease(ctx context.Context, t *hostLease) (granted, attende
 	err = p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `INSERT INTO host_lease VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp() + $6 * interval '1 microsecond')
 			ON CONFLICT (id) DO UPDATE SET until = excluded.until
-			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = host_lease.partition), EXISTS (SELECT FROM heartbeat)`,
+			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p
+				WHERE p.number = host_lease.partition), EXISTS (SELECT FROM heartbeat)`,
 			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost+remoteLeaseGrace).Microseconds()).Scan(&granted, &attended)
 	})
 	return granted, attended, err
@@ -96,7 +97,8 @@ func (p *peer) endLease(ctx context.Context, id int64) error {
 }
 
 func (p *peer) report(ctx context.Context, from int, r *serverReport) error {
-	err := p.execute(ctx, `DELETE FROM host_lease WHERE session % $1 = $2 AND session <= $3 AND session <> ALL ($4)`, p.server.servers, from, r.newestSession, r.sessions)
+	err := p.execute(ctx, `DELETE FROM host_lease WHERE session % $1 = $2 AND session <= $3
+		AND session <> ALL ($4)`, p.server.servers, from, r.newestSession, r.sessions)
 	if err == nil && p.server.ownServer == 0 {
 		err = p.execute(ctx, `UPDATE peer SET open = $2 WHERE server = $1 AND open <> $2`, from, r.unfinished)
 	}
@@ -110,7 +112,8 @@ func (p *peer) receive(ctx context.Context, batch *outboxBatch) error {
 	}
 	return p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2, messages = messages + $3 WHERE server = $1 AND received = $2 - 1`, batch.from, batch.number, len(messages))
+			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2, messages = messages + $3 WHERE server = $1
+				AND received = $2 - 1`, batch.from, batch.number, len(messages))
 			if err == nil && tag.RowsAffected() > 0 { // otherwise it was received before
 				_, err = tx.Exec(ctx, insertInbox, columnsOf(messages)...)
 			}
@@ -147,9 +150,11 @@ func readServerStatus(ctx context.Context, conn *pgx.Conn) (*serverStatus, error
 	var s serverStatus
 	var batch pgx.Batch
 	queueSessions(&batch, &s.sessions)
-	batch.Queue(`SELECT started, paused, over IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1),
+	batch.Queue(`SELECT started, paused, over IS NOT NULL, coalesce(stopped, ''),
+		(SELECT value FROM checkpoint WHERE worker = '' AND name = $1),
 		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), EXISTS (SELECT FROM host_lease WHERE until > clock_timestamp()), `+pagesRead+`,
-		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker), (SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(loopbackCheckpoint)).
+		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker),
+			(SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(loopbackCheckpoint)).
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&s.started, &s.paused, &s.over, &s.stopped, &s.allowed, &s.idle, &s.reached, &s.empty, &s.leaseRequested, &s.read,
 				&s.changes.sessions, &s.changes.batches, &s.changes.received)
@@ -189,7 +194,8 @@ func (s *server) nextOutboxBatch(ctx context.Context, to int) (p *outboxBatch, e
 func (s *server) confirmOutboxBatch(ctx context.Context, p *outboxBatch) error {
 	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}', messages = messages - $3 WHERE server = $1 AND sent = $2 AND ids <> '{}'`, p.to, p.number, len(p.messages))
+			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}', messages = messages - $3 WHERE server = $1
+				AND sent = $2 AND ids <> '{}'`, p.to, p.number, len(p.messages))
 			if err != nil || tag.RowsAffected() == 0 { // it has been said before
 				return err
 			}
@@ -212,14 +218,17 @@ func (s *server) follow(ctx context.Context, server int, first *serverStatus) er
 	if first.over {
 		over = &first.read
 	}
-	if err := s.execute(ctx, `UPDATE job SET started = started OR $1, paused = $2, stopped = coalesce(stopped, nullif($3, '')), over = coalesce(over, $4)
-		WHERE NOT started AND $1 OR paused <> $2 OR stopped IS NULL AND $3 <> '' OR over IS NULL AND $4::bigint IS NOT NULL`, first.started, first.paused, first.stopped, over); err != nil {
+	if err := s.execute(ctx, `UPDATE job SET started = started OR $1, paused = $2,
+		stopped = coalesce(stopped, nullif($3, '')), over = coalesce(over, $4)
+		WHERE NOT started AND $1 OR paused <> $2 OR stopped IS NULL AND $3 <> '' OR over IS NULL
+			AND $4::bigint IS NOT NULL`, first.started, first.paused, first.stopped, over); err != nil {
 		return err
 	}
 	if first.allowed == nil {
 		return nil
 	}
-	return s.execute(ctx, `INSERT INTO checkpoint VALUES ('', $1, $2) ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value WHERE checkpoint.value <> excluded.value`,
+	return s.execute(ctx, `INSERT INTO checkpoint VALUES ('', $1, $2)
+		ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value WHERE checkpoint.value <> excluded.value`,
 		[]byte(loopbackCheckpoint), first.allowed)
 }
 
@@ -232,10 +241,12 @@ func (s *server) conclude(ctx context.Context, read int64, stopped string) error
 
 // othersAlive reports whether another process works on the job on a server, as far as is known there, and why the job
 // was stopped there.
-const othersAlive = `SELECT EXISTS (SELECT FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired AND b.lock <> $1), coalesce(stopped, '') FROM job`
+const othersAlive = `SELECT EXISTS (SELECT FROM worker AS w JOIN heartbeat AS b ON b.session = w.session
+	WHERE NOT w.expired AND b.lock <> $1), coalesce(stopped, '') FROM job`
 
 // resumeStopped has a job that was stopped go on if no process works on it, with all the pages of its limit.
-const resumeStopped = `WITH again AS (UPDATE job SET stopped = NULL, reached = false WHERE (stopped IS NOT NULL OR servers > 1) AND NOT EXISTS
+const resumeStopped = `WITH again AS (UPDATE job SET stopped = NULL, reached = false
+	WHERE (stopped IS NOT NULL OR servers > 1) AND NOT EXISTS
 	(SELECT FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE NOT w.expired AND b.lock <> $1) RETURNING 1)
 	UPDATE worker SET reserved_pages = 0 WHERE EXISTS (SELECT FROM again)`
 

@@ -72,10 +72,13 @@ func (s *server) reservePages(ctx context.Context, limit, had, total int64, hold
 			if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`); err != nil { // one worker at a time
 				return err
 			}
-			err := tx.QueryRow(ctx, `WITH others AS (SELECT coalesce(sum(reserved_pages), 0)::bigint AS reserved, coalesce(bool_or(holds_pages AND NOT expired), false) AS hold FROM worker WHERE name <> $1)
-				UPDATE worker SET reserved_pages = greatest(least($3, $4 - others.reserved), 0), holds_pages = $5 OR least($3, $4 - others.reserved) > $6 FROM others
+			err := tx.QueryRow(ctx, `WITH others AS (SELECT coalesce(sum(reserved_pages), 0)::bigint AS reserved,
+				coalesce(bool_or(holds_pages AND NOT expired), false) AS hold FROM worker WHERE name <> $1)
+				UPDATE worker SET reserved_pages = greatest(least($3, $4 - others.reserved), 0), holds_pages = $5
+					OR least($3, $4 - others.reserved) > $6 FROM others
 				WHERE name = $1 AND session = $2 AND NOT expired
-				RETURNING reserved_pages, others.reserved + reserved_pages >= $4 AND NOT holds_pages AND NOT others.hold`, s.worker, s.session, total, limit, holds, had).Scan(&reserved, &over)
+				RETURNING reserved_pages, others.reserved + reserved_pages >= $4 AND NOT holds_pages
+					AND NOT others.hold`, s.worker, s.session, total, limit, holds, had).Scan(&reserved, &over)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return &FencedError{Job: s.job, Worker: s.worker}
 			}

@@ -19,39 +19,56 @@ const schemaVersion = 6
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, servers int NOT NULL, server int NOT NULL, sessions bigint NOT NULL,
-	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, suffixes text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, suffixes text,
+		paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false,
+		made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
-	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, expired boolean NOT NULL, began timestamptz NOT NULL, reserved_pages bigint NOT NULL DEFAULT 0, holds_pages boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false,
+	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, expired boolean NOT NULL,
+		began timestamptz NOT NULL, reserved_pages bigint NOT NULL DEFAULT 0,
+		holds_pages boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false,
 	queued bigint NOT NULL DEFAULT 0, delayed bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
-CREATE TABLE heartbeat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
+CREATE TABLE heartbeat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL,
+	at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (
 	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
-	next_allowed timestamptz, delay bigint NOT NULL, penalty bigint NOT NULL, throttle bigint NOT NULL, pages bigint NOT NULL) WITH (fillfactor = 70);
+	next_allowed timestamptz, delay bigint NOT NULL, penalty bigint NOT NULL, throttle bigint NOT NULL,
+		pages bigint NOT NULL) WITH (fillfactor = 70);
 CREATE INDEX ON slot (partition);
 CREATE TABLE request (key bytea PRIMARY KEY, seq bigint NOT NULL, depth int NOT NULL);
 CREATE TABLE queue (
-	slot bigint, rank bigint, place bigint, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL, parent bigint NOT NULL, data bytea NOT NULL,
-	PRIMARY KEY (slot, rank, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+	slot bigint, rank bigint, place bigint, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
+		parent bigint NOT NULL, data bytea NOT NULL,
+	PRIMARY KEY (slot, rank, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
+		autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE due (
-	at timestamptz, place bigint, partition int NOT NULL, slot bigint NOT NULL, priority bigint NOT NULL, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
+	at timestamptz, place bigint, partition int NOT NULL, slot bigint NOT NULL, priority bigint NOT NULL,
+		seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
 	parent bigint NOT NULL, data bytea NOT NULL,
-	PRIMARY KEY (at, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+	PRIMARY KEY (at, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+		autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE inbox (
-	partition int, id bigint GENERATED ALWAYS AS IDENTITY, slot bytea NOT NULL, key bytea NOT NULL, priority bigint NOT NULL, depth int NOT NULL,
+	partition int, id bigint GENERATED ALWAYS AS IDENTITY, slot bytea NOT NULL, key bytea NOT NULL,
+		priority bigint NOT NULL, depth int NOT NULL,
 	attempt int NOT NULL, not_before timestamptz, parent bigint NOT NULL, data bytea NOT NULL,
-	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL, PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+		autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL,
+	PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+	autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY;
-CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0, workers int NOT NULL DEFAULT 0);
+CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}',
+	received bigint NOT NULL DEFAULT 0, messages bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0, workers int NOT NULL DEFAULT 0);
 CREATE TABLE worker_server (worker text PRIMARY KEY, server int NOT NULL, previous int, moved timestamptz);
-CREATE TABLE host_lease (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
+CREATE TABLE host_lease (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL,
+	at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
 CREATE TABLE crash (key bytea, death bigint, PRIMARY KEY (key, death));
 CREATE TABLE dead_letter (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
-CREATE TABLE item (tx xid8 DEFAULT pg_current_xact_id(), id bigint GENERATED ALWAYS AS IDENTITY, worker text NOT NULL, data text NOT NULL, PRIMARY KEY (tx, id));
+CREATE TABLE item (tx xid8 DEFAULT pg_current_xact_id(), id bigint GENERATED ALWAYS AS IDENTITY, worker text NOT NULL,
+	data text NOT NULL, PRIMARY KEY (tx, id));
 CREATE TABLE checkpoint (worker text, name bytea, value bytea NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 `
@@ -59,7 +76,8 @@ CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY
 // check refuses servers that are too old, or that lose what they say they keep.
 func (s *server) check(ctx context.Context) error {
 	var version, fsync string
-	if err := s.conn.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('fsync')`).Scan(&version, &fsync); err != nil {
+	if err := s.conn.QueryRow(ctx, `SELECT current_setting('server_version_num'),
+		current_setting('fsync')`).Scan(&version, &fsync); err != nil {
 		return err
 	}
 	return checkServer(version, fsync)

@@ -82,7 +82,8 @@ func (s *server) dial(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, e
 	// A worker that stands still while it begins must not keep others from it.
 	statements := fmt.Sprintf("%s; SET idle_in_transaction_session_timeout = %d", settings, max(s.ttl.Milliseconds(), 1))
 	if _, err = conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol); err == nil {
-		_, err = conn.Exec(ctx, `SELECT set_config('search_path', quote_ident($1), false), set_config('application_name', $2, false)`, unprepared, s.job, s.worker)
+		_, err = conn.Exec(ctx, `SELECT set_config('search_path', quote_ident($1), false),
+			set_config('application_name', $2, false)`, unprepared, s.job, s.worker)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
@@ -113,7 +114,8 @@ func (s *server) reconnect(ctx context.Context) (err error) {
 func (s *server) written(ctx context.Context) (batch int64, err error) {
 	var session int64
 	var expired bool
-	err = s.conn.QueryRow(ctx, `SELECT session, batch, expired FROM worker WHERE name = $1`, unprepared, s.worker).Scan(&session, &batch, &expired)
+	err = s.conn.QueryRow(ctx, `SELECT session, batch, expired FROM worker
+		WHERE name = $1`, unprepared, s.worker).Scan(&session, &batch, &expired)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && (session != s.session || expired) {
 		return 0, &FencedError{Job: s.job, Worker: s.worker}
 	}

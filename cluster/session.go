@@ -31,7 +31,8 @@ func (s *server) namesake(ctx context.Context, q interface {
 	var o session
 	var ttl int64
 	err := q.QueryRow(ctx, `SELECT w.name, w.session, b.number, b.ttl, b.lock, EXISTS (SELECT `+locks+` AND objid = b.lock::oid)
-		FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE w.name = $2 AND NOT w.expired AND b.lock <> $3`, unprepared, s.job, s.worker, s.lock).
+		FROM worker AS w JOIN heartbeat AS b ON b.session = w.session WHERE w.name = $2 AND NOT w.expired
+			AND b.lock <> $3`, unprepared, s.job, s.worker, s.lock).
 		Scan(&o.worker, &o.number, &o.heartbeat, &ttl, &o.lock, &o.connected)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -123,7 +124,9 @@ func (s *server) expire(ctx context.Context, o *session) error {
 func (s *server) expireOnce(ctx context.Context, conn *pgx.Conn, o *session) error {
 	dead := false
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `DELETE FROM heartbeat WHERE session = (SELECT session FROM heartbeat WHERE session = $1 AND number = $2 FOR UPDATE SKIP LOCKED)`, o.number, o.heartbeat)
+		tag, err := tx.Exec(ctx, `DELETE FROM heartbeat
+			WHERE session = (SELECT session FROM heartbeat WHERE session = $1 AND number = $2
+			FOR UPDATE SKIP LOCKED)`, o.number, o.heartbeat)
 		if dead = tag.RowsAffected() > 0; err != nil || !dead {
 			return err
 		}

@@ -21,7 +21,8 @@ func (s *server) others(ctx context.Context, q interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }) (list string, sessions []session, err error) {
 	var batch pgx.Batch
-	batch.Queue(`SELECT coalesce(nullif(suffixes, $1), '') FROM job`, s.suffixes.version).QueryRow(func(row pgx.Row) error { return row.Scan(&list) })
+	batch.Queue(`SELECT coalesce(nullif(suffixes, $1), '')
+		FROM job`, s.suffixes.version).QueryRow(func(row pgx.Row) error { return row.Scan(&list) })
 	queueSessions(&batch, &sessions)
 	if err := q.SendBatch(ctx, &batch).Close(); err != nil || list == "" {
 		return "", nil, err
@@ -86,14 +87,17 @@ func (s *server) move(ctx context.Context, tx pgx.Tx) error {
 	}
 	if list != "" {
 		if err := s.moveRows(ctx, tx, `SELECT id, partition, name FROM slot WHERE id > $1 ORDER BY id LIMIT $2`,
-			`UPDATE slot SET partition = n.partition FROM unnest($1::bigint[], $2::int[], $3::int[]) AS n (id, was, partition) WHERE slot.id = n.id`); err != nil {
+			`UPDATE slot SET partition = n.partition FROM unnest($1::bigint[], $2::int[], $3::int[]) AS n (id, was,
+				partition) WHERE slot.id = n.id`); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE due SET partition = s.partition FROM slot AS s WHERE s.id = due.slot AND s.partition <> due.partition`, unprepared); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE due SET partition = s.partition FROM slot AS s WHERE s.id = due.slot
+			AND s.partition <> due.partition`, unprepared); err != nil {
 			return err
 		}
 		if err := s.moveRows(ctx, tx, `SELECT id, partition, slot FROM inbox WHERE id > $1 ORDER BY id LIMIT $2`,
-			`UPDATE inbox SET partition = n.partition FROM unnest($1::bigint[], $2::int[], $3::int[]) AS n (id, was, partition) WHERE inbox.partition = n.was AND inbox.id = n.id`); err != nil {
+			`UPDATE inbox SET partition = n.partition FROM unnest($1::bigint[], $2::int[], $3::int[]) AS n (id, was,
+				partition) WHERE inbox.partition = n.was AND inbox.id = n.id`); err != nil {
 			return err
 		}
 	}

@@ -189,7 +189,8 @@ func (s *server) write(ctx context.Context, b *batch) error {
 // fence is the last statement of a batch. It also counts by how many rows the tables of requests have grown: the sums
 // over all workers that there have been are the numbers of rows. It divides by zero, and so undoes the transaction,
 // unless the job is still ours and the batch is the next one.
-const fence = `WITH ours AS (UPDATE worker SET batch = $3, queued = queued + $4, delayed = delayed + $5, messages = messages + $6 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT expired RETURNING 1)
+const fence = `WITH ours AS (UPDATE worker SET batch = $3, queued = queued + $4, delayed = delayed + $5,
+	messages = messages + $6 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT expired RETURNING 1)
 	SELECT 1 / count(*) FROM ours`
 
 func (b *batch) add(sql string, args ...any) {
@@ -205,7 +206,8 @@ func (s *server) prepare(b *batch) {
 		}
 		// Two owners may accept one key at the same time, if it has two slots; in one order they wait for each other
 		// only one way.
-		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[]) AS n (key, seq, depth) ORDER BY key ON CONFLICT (key) DO NOTHING`,
+		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[]) AS n (key, seq, depth)
+			ORDER BY key ON CONFLICT (key) DO NOTHING`,
 			keys, seqs, depths)
 	}
 	if n := len(b.lowered); n > 0 {
@@ -213,7 +215,8 @@ func (s *server) prepare(b *batch) {
 		for key, depth := range b.lowered {
 			keys, depths = append(keys, key[:]), append(depths, depthOf(depth))
 		}
-		b.add(`UPDATE request AS r SET depth = l.depth FROM unnest($1::bytea[], $2::int[]) AS l (key, depth) WHERE r.key = l.key AND r.depth > l.depth`, keys, depths)
+		b.add(`UPDATE request AS r SET depth = l.depth FROM unnest($1::bytea[], $2::int[]) AS l (key, depth)
+			WHERE r.key = l.key AND r.depth > l.depth`, keys, depths)
 	}
 	b.prepareSlots()
 	b.prepareLists()
@@ -294,7 +297,8 @@ func (b *batch) prepareSlots() {
 		delays, penalties, throttles = append(delays, int64(s.delay)), append(penalties, int64(s.penalty)), append(throttles, int64(s.throttle))
 		pages = append(pages, int64(s.pages))
 	}
-	b.add(`INSERT INTO slot SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+	b.add(`INSERT INTO slot SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::timestamptz[],
+		$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
 		ON CONFLICT (id) DO UPDATE SET next_allowed = excluded.next_allowed, delay = excluded.delay, penalty = excluded.penalty,
 			throttle = excluded.throttle, pages = excluded.pages`, ids, parts, names, allowed, delays, penalties, throttles, pages)
 }
@@ -316,7 +320,8 @@ func (b *batch) prepareLists() {
 			WHERE q.slot = d.slot AND q.rank = d.rank AND q.place = d.place`, slots, ranks, places)
 	}
 	if len(duePlaces) > 0 {
-		b.add(`DELETE FROM due AS q USING unnest($1::timestamptz[], $2::bigint[]) AS d (at, place) WHERE q.at = d.at AND q.place = d.place`, times, duePlaces)
+		b.add(`DELETE FROM due AS q USING unnest($1::timestamptz[], $2::bigint[]) AS d (at, place) WHERE q.at = d.at
+			AND q.place = d.place`, times, duePlaces)
 	}
 	b.queued, b.delayed = -len(places), -len(duePlaces)
 	var queue, due columns
@@ -333,12 +338,14 @@ func (b *batch) prepareLists() {
 	b.queued, b.delayed = b.queued+len(queue.places), b.delayed+len(due.places)
 	if len(queue.places) > 0 {
 		b.add(`INSERT INTO queue (rank, slot, place, seq, key, attempt, parent, data)
-			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::int[], $7::bigint[], $8::bytea[])`,
+			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::int[],
+				$7::bigint[], $8::bytea[])`,
 			queue.ranks, queue.slots, queue.places, queue.seqs, queue.keys, queue.attempts, queue.parents, queue.data)
 	}
 	if len(due.places) > 0 {
 		b.add(`INSERT INTO due (at, partition, priority, slot, place, seq, key, attempt, parent, data)
-			SELECT * FROM unnest($1::timestamptz[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::int[], $9::bigint[], $10::bytea[])`,
+			SELECT * FROM unnest($1::timestamptz[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+				$7::bytea[], $8::int[], $9::bigint[], $10::bytea[])`,
 			times, partitions, due.priorities, due.slots, due.places, due.seqs, due.keys, due.attempts, due.parents, due.data)
 	}
 }
@@ -388,10 +395,12 @@ func (b *batch) finishOutcomes() {
 		}
 	}
 	b.add(`INSERT INTO outcome (seq, key, parent, depth, attempt, outcome, reason, status, at, url)
-		SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::int[], $5::int[], $6::text[], $7::text[], $8::int[], $9::timestamptz[], $10::text[])`,
+		SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::int[], $5::int[], $6::text[], $7::text[],
+			$8::int[], $9::timestamptz[], $10::text[])`,
 		seqs, keys, parents, depths, attempts, outcomes, reasons, statuses, times, urls)
 	if len(deadSeqs) > 0 {
-		b.add(`INSERT INTO dead_letter SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[])`, deadSeqs, slots, priorities, data)
+		b.add(`INSERT INTO dead_letter SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[],
+			$4::bytea[])`, deadSeqs, slots, priorities, data)
 	}
 }
 

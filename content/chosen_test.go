@@ -11,7 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/html/css"
 )
 
-// It fails if names remove a part of the element that a selector chose, if strong signs do not, or if its chunks are not those of the element.
+// It fails if names remove a part of the element that a selector chose, if strong signs do not, or if its chunks are
+// not those of the element.
 func TestMainSelector(t *testing.T) {
 	const plain = `<div id=text class="sidebar comments"><h2 id=a>Menus</h2><div class=related><p>Short, related.</p></div><ul class=share><li><a href=x>One</a><li><a href=y>two</a></ul><p>` +
 		`Words of it.</p></div>`

@@ -17,8 +17,8 @@ var known = map[string]string{
 	"phpbb": "Code: Elsewhere select", // a link beside code
 }
 
-// It fails if a page with the elements and classes of a generator, a wiki, a forum or a shop loses a heading, code, a row of a table, an item
-// of a list or a note, if its navigation becomes text, or if its kind is wrong.
+// It fails if a page with the elements and classes of a generator, a wiki, a forum or a shop loses a heading, code, a
+// row of a table, an item of a list or a note, if its navigation becomes text, or if its kind is wrong.
 func TestPagesOfTools(t *testing.T) {
 	paths, err := filepath.Glob("testdata/tools/*.html")
 	if err != nil || len(paths) < 19 {

@@ -8,8 +8,8 @@ import (
 	"github.com/tegenaria/tegenaria/content"
 )
 
-// TestVersion fails if the text of a page changes, and [content.Version] does not: programs that keep digests of texts would take the change
-// for one of the site. If it fails, raise Version, and enter the new digest.
+// TestVersion fails if the text of a page changes, and [content.Version] does not: programs that keep digests of texts
+// would take the change for one of the site. If it fails, raise Version, and enter the new digest.
 func TestVersion(t *testing.T) {
 	const page = `<html lang=en><head><title>A loom — Weavers</title></head><body><nav><a href=/>Home</a> <a href=/all>All</a></nav><main><article>
 <h1>A loom</h1><p class=byline>By Ada Weaver</p><p>The loom reads a <a href=/p>pattern</a>, line by line, and <em>weaves</em> it. A pattern may name

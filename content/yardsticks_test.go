@@ -68,8 +68,8 @@ func (j *judged) add(a *content.Article, kind content.Kind, words, lost int) {
 	}
 }
 
-// check fails if the kind is wrong on more than a tenth of the pages, or if Confidence is not lower on those that lose words. kinds is false
-// where the kinds of the pages are not known.
+// check fails if the kind is wrong on more than a tenth of the pages, or if Confidence is not lower on those that lose
+// words. kinds is false where the kinds of the pages are not known.
 func (j *judged) check(t *testing.T, kinds bool) {
 	lossy, rest := j.ofLossy/float64(max(j.lossy, 1)), j.ofWhole/float64(max(j.whole, 1))
 	t.Logf("(e) mean Confidence %.3f on %d pages that lose over 5 %%, %.3f on the %d others", lossy, j.lossy, rest, j.whole)

@@ -167,8 +167,8 @@ func TestLinksOfDocs(t *testing.T) {
 // figure is a number of a text with the word that it is part of, or a share.
 var figure = regexp.MustCompile(`\d+ of \d+|[\w./-]*\d[\w.,/-]*`)
 
-// TestFiguresOfDocs fails if the README has a figure that the pages do not have which it links to for it: the performance of the parts and the
-// race, which say by which commands they are measured again.
+// TestFiguresOfDocs fails if the README has a figure that the pages do not have which it links to for it: the
+// performance of the parts and the race, which say by which commands they are measured again.
 func TestFiguresOfDocs(t *testing.T) {
 	figures := func(text string) (list []string) {
 		for _, word := range figure.FindAllString(text, -1) {

@@ -81,8 +81,8 @@ func fieldsMain() int {
 	return 0
 }
 
-// A job that is killed at several moments, and resumed, has counted each page once: the counts of its fields are those of the pages that the server has served. It
-// fails if what was in flight counts twice or not at all.
+// A job that is killed at several moments, and resumed, has counted each page once: the counts of its fields are those
+// of the pages that the server has served. It fails if what was in flight counts twice or not at all.
 func TestFieldsAfterKill(t *testing.T) {
 	loop := &killtest.Loop{Limit: 2 * time.Minute}
 	var mu sync.Mutex // guards served

@@ -495,8 +495,9 @@ func postgresParsers() []typedParser {
 	}
 }
 
-// The same parsers, written by hand and as tags, find the same on all pages of the demo site, and of the documentation of Python and of PostgreSQL if these are there.
-// It fails, too, if a parser has found nothing at all, since then it has compared nothing.
+// The same parsers, written by hand and as tags, find the same on all pages of the demo site, and of the documentation
+// of Python and of PostgreSQL if these are there. It fails, too, if a parser has found nothing at all, since then it
+// has compared nothing.
 func TestTypedParsers(t *testing.T) {
 	found := make(map[string]int)
 	compare := func(parsers []typedParser, name string, doc *selector.Document) {

@@ -99,8 +99,8 @@ func TestAppendToCSV(t *testing.T) {
 	}
 }
 
-// A new job does not append to a file of another format, or one that is damaged: the error is typed, names the path and the remedy, and the file
-// stays as it was. It fails if such a file gets an item.
+// A new job does not append to a file of another format, or one that is damaged: the error is typed, names the path and
+// the remedy, and the file stays as it was. It fails if such a file gets an item.
 func TestAppendToOtherFormats(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	lines, list, table := "{\"a\":1}\n{\"a\":2}\n", "[\n{\"a\":1},\n{\"a\":2}\n]\n", "a,b\n1,2\n"

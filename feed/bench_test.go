@@ -18,8 +18,8 @@ import (
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 )
 
-// BenchmarkFormats compares a feed with the bare encoder of the same items that writes to a file and syncs it after each batch. The sizes of
-// packed files are compared with one stream of the same bytes.
+// BenchmarkFormats compares a feed with the bare encoder of the same items that writes to a file and syncs it after
+// each batch. The sizes of packed files are compared with one stream of the same bytes.
 func BenchmarkFormats(b *testing.B) {
 	bare := func(b *testing.B, begin func(w io.Writer) (write func(p *feedtest.Product) error, flush func() error)) {
 		file, err := os.Create(filepath.Join(b.TempDir(), "out"))

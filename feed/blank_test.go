@@ -10,7 +10,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
-// A crash may leave a file that has begun, cut anywhere, of which the job does not know: it begins the file again. One that has anything else stays as it is.
+// A crash may leave a file that has begun, cut anywhere, of which the job does not know: it begins the file again. One
+// that has anything else stays as it is.
 func TestBlankFiles(t *testing.T) {
 	for _, format := range formatEndings {
 		for _, pack := range packEndings {

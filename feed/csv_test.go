@@ -167,7 +167,8 @@ func TestCSVSafeHeader(t *testing.T) {
 	}
 }
 
-// Keys of maps become at most 1,000 columns; what comes later is in one more. It fails if the file, or the memory, grows with the square of the keys.
+// Keys of maps become at most 1,000 columns; what comes later is in one more. It fails if the file, or the memory,
+// grows with the square of the keys.
 func TestCSVManyNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv")
 	f := feed.CSV(path)

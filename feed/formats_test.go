@@ -142,8 +142,8 @@ var (
 	packEndings   = []string{"", ".gz", ".zst"}
 )
 
-// A file that a crash has left torn is whole again when the next run has begun, before it commits anything, and has what was stored. It fails if a
-// run that goes on leaves a file without its ending until the first commit.
+// A file that a crash has left torn is whole again when the next run has begun, before it commits anything, and has
+// what was stored. It fails if a run that goes on leaves a file without its ending until the first commit.
 func TestFormatsAfterRestore(t *testing.T) {
 	for _, name := range []string{"out", "{part}"} {
 		for _, format := range formatEndings {

@@ -9,8 +9,8 @@ import (
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// FuzzEntries checks what holds for any page: a form has what it sends, no entry of it is without a name, the urlencoded fields read back are the
-// entries, and what is found by its names can be set.
+// FuzzEntries checks what holds for any page: a form has what it sends, no entry of it is without a name, the
+// urlencoded fields read back are the entries, and what is found by its names can be set.
 func FuzzEntries(f *testing.F) {
 	for _, controls := range []string{
 		`<input name="*-._~!'()@:/?#[]$,;=+%" value="\^{|}&amp;"><input value=1><input name="" value=2><input type=hidden name=_charset_>`,

@@ -112,8 +112,9 @@ func (c exchangeCase) exception() string {
 // errSetup is a failure that says nothing about what the case is about.
 var errSetup = errors.New("setup")
 
-// TestCases plays the cases with the policy RFC9111, each request in a run of its own. It fails if a required case of a private cache fails; the others are counted.
-// A case says nothing if its setup fails, or if it fails and depends on one that does not pass.
+// TestCases plays the cases with the policy RFC9111, each request in a run of its own. It fails if a required case of a
+// private cache fails; the others are counted. A case says nothing if its setup fails, or if it fails and depends on
+// one that does not pass.
 func TestCases(t *testing.T) {
 	var suites []suite
 	if err := json.Unmarshal(conformance.Read(t, "http-cache", "cases.json"), &suites); err != nil {

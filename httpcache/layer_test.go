@@ -69,7 +69,8 @@ func TestDevelop(t *testing.T) {
 	})
 }
 
-// What the cache answers does not count as bytes or pages of the host, and causes no delay: the gaps between the requests that the site sees hold.
+// What the cache answers does not count as bytes or pages of the host, and causes no delay: the gaps between the
+// requests that the site sees hold.
 func TestHitsAndMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "<p>this is %s", r.URL.Path) })

@@ -145,8 +145,8 @@ func (s trickle) Read(b []byte) (int, error) {
 	}
 }
 
-// A picture of any format that takes too long to decode is given up, with an error that names the option; one that nobody waits for any more
-// ends with the cause of that.
+// A picture of any format that takes too long to decode is given up, with an error that names the option; one that
+// nobody waits for any more ends with the cause of that.
 func TestTimeToDecode(t *testing.T) {
 	for mediaType, file := range map[string][]byte{
 		"image/jpeg": jpegOf(paint(16, 16, 1)), "image/png": pngOf(paint(16, 16, 1)), "image/gif": gifOf(16, 16), "image/webp": riff(vp8l(1, 1)),

@@ -35,8 +35,8 @@ func zipOf(t *testing.T, names ...string) string {
 }
 
 // Files are named by their first bytes where these are specific, or else by what the server says, if that can be. It fails if a
-// document is named as its container, or if a server's word gives bytes a name that they cannot have. The types are those of the registry of
-// IANA where it has one.
+// document is named as its container, or if a server's word gives bytes a name that they cannot have. The types are
+// those of the registry of IANA where it has one.
 func TestFormats(t *testing.T) {
 	office, ole := zipOf(t, "[Content_Types].xml"), "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600)
 	const (

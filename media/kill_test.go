@@ -83,7 +83,8 @@ func (f last) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error 
 	return nil
 }
 
-// A job is killed at each point of the protocol, three times unless it is over before. Then each item is there once, and each file is whole.
+// A job is killed at each point of the protocol, three times unless it is over before. Then each item is there once,
+// and each file is whole.
 func TestKills(t *testing.T) {
 	g, dir := newGallery(t), t.TempDir()
 	g.mu.Lock()

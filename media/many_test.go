@@ -54,7 +54,8 @@ var many = killtest.NewProgram("many", func(plan manyPlan) error {
 		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(plan.Folder, "items.jsonl")))).Run(context.Background(), "gallery")
 })
 
-// A site has many files of all kinds, good and bad. Each is asked for once, all results are right, and in a deep check memory stays within a bound.
+// A site has many files of all kinds, good and bad. Each is asked for once, all results are right, and in a deep check
+// memory stays within a bound.
 func TestMany(t *testing.T) {
 	g, dir := newGallery(t), t.TempDir()
 	const w, h = 1600, 1200

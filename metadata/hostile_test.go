@@ -91,8 +91,8 @@ func TestDeepNodes(t *testing.T) {
 	}
 }
 
-// The naughty strings in every field: in texts, attributes, references and JSON-LD. Texts come through with their white space collapsed, attributes of items and JSON
-// as they are, and URLs are absolute or left out.
+// The naughty strings in every field: in texts, attributes, references and JSON-LD. Texts come through with their white
+// space collapsed, attributes of items and JSON as they are, and URLs are absolute or left out.
 func TestNaughtyStrings(t *testing.T) {
 	var naughty []string
 	if err := json.Unmarshal(conformance.Read(t, "blns.json"), &naughty); err != nil {

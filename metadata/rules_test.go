@@ -199,7 +199,8 @@ func (c *comparison) equalValue(ours, theirs any) bool {
 	return c.on[ruleTime] && b == "" || c.on[ruleNoURL] && a == "" && b == c.base || c.loadedLater(a, b) || c.sameURL(a, b)
 }
 
-// loadedLater reports whether an element of the page has their value in src, and ours as the address that a script is to load, by the rule about that.
+// loadedLater reports whether an element of the page has their value in src, and ours as the address that a script is
+// to load, by the rule about that.
 func (c *comparison) loadedLater(ours, theirs string) bool {
 	if !c.on[ruleLazy] {
 		return false

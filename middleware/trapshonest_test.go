@@ -59,7 +59,8 @@ func (n *namedPages) related(p *trapWriter, page int, format string) {
 }
 
 // Large sites with little text, and with addresses as random as those of a trap: each page is fetched, and nothing is
-// cut. The gate crawls a third of these sites, the deep checks all. What tells them from soft 404s is that their pages link to the same URLs again, since there is an end to them.
+// cut. The gate crawls a third of these sites, the deep checks all. What tells them from soft 404s is that their pages
+// link to the same URLs again, since there is an end to them.
 //
 // They fail if kind.isWild is always true. The galleries fail if trapPage.picture does nothing.
 func TestLargeHonestSites(t *testing.T) {

@@ -56,8 +56,8 @@ var killed = killtest.NewProgram("killed", func(p killPlan) error {
 	return errors.Join(engine.Run(context.Background(), "killed"), cache.Close())
 })
 
-// A job is killed again and again at a random request. In the end each page was asked for, of each text exactly one item is unmarked, the others name a page
-// of their text, and as many items passed as the budget allows.
+// A job is killed again and again at a random request. In the end each page was asked for, of each text exactly one
+// item is unmarked, the others name a page of their text, and as many items passed as the budget allows.
 func TestKills(t *testing.T) {
 	dir := t.TempDir()
 	loop := &killtest.Loop{Seed: deep.Seed(), Log: t.Logf}

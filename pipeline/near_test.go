@@ -164,8 +164,8 @@ func TestNearDuplicatesCommit(t *testing.T) {
 	})
 }
 
-// Random attempts at pages whose texts are alike in groups are staged, discarded, settled and killed. It fails if of the settled items of a group
-// not exactly one is unmarked, or one names a page that is not of its group.
+// Random attempts at pages whose texts are alike in groups are staged, discarded, settled and killed. It fails if of
+// the settled items of a group not exactly one is unmarked, or one names a page that is not of its group.
 func TestNearDuplicatesOverCrashes(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
@@ -292,8 +292,8 @@ func allNear(t testing.TB, group int, variants []int) bool {
 	return true
 }
 
-// In a job that is going on, and in one that was resumed, the same documents are near no other. A deep check has 100,000 of them, and weighs
-// them: at most 64 bytes of memory each.
+// In a job that is going on, and in one that was resumed, the same documents are near no other. A deep check has
+// 100,000 of them, and weighs them: at most 64 bytes of memory each.
 func TestNearDuplicatesMemory(t *testing.T) {
 	n := 2_000
 	if deep.Checks() {

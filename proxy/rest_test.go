@@ -148,7 +148,8 @@ func TestRestsDiffer(t *testing.T) {
 	})
 }
 
-// A proxy that wants other credentials rests at once, also when it then fails otherwise. Its request goes through another one if there is one.
+// A proxy that wants other credentials rests at once, also when it then fails otherwise. Its request goes through
+// another one if there is one.
 func TestOtherCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsked(t, proxy.Options{}, p1, p3)

@@ -29,8 +29,8 @@ var (
 )
 
 // Proxies that are good, and some that are bad in each of the ways that are known, with one that comes back: each page is fetched once,
-// nothing directly, nothing that robots.txt forbids, and bad ones get little. As a deep check it takes long enough for rests to be over, and
-// has the proxies of others beside ours.
+// nothing directly, nothing that robots.txt forbids, and bad ones get little. As a deep check it takes long enough for
+// rests to be over, and has the proxies of others beside ours.
 func TestServers(t *testing.T) {
 	pages, delay := 400, time.Duration(0)
 	if deep.Checks() {

@@ -20,7 +20,8 @@ import (
 
 var hostile = flag.Int("hostile", 1, "the size of the documents that are made to do harm, in MiB")
 
-// drain reads all records of a document, looks at the errors, and returns how many records and errors there were, the last error, and what the heap held at most.
+// drain reads all records of a document, looks at the errors, and returns how many records and errors there were, the
+// last error, and what the heap held at most.
 func drain[R any](t *testing.T, f records.Format[R], body io.Reader) (good, bad int, peak uint64, last error) {
 	t.Helper()
 	var m runtime.MemStats
@@ -46,8 +47,9 @@ func drain[R any](t *testing.T, f records.Format[R], body io.Reader) (good, bad 
 // anyFormat is drain for one format.
 type anyFormat func(t *testing.T, body io.Reader) (good, bad int, peak uint64, last error)
 
-// Documents that are made to take long or much memory are read in time in proportion to their size, and in bounded memory, by each of the formats; errors name page and
-// place. What would take time in proportion to the square of the size would end at the limit of time for all tests.
+// Documents that are made to take long or much memory are read in time in proportion to their size, and in bounded
+// memory, by each of the formats; errors name page and place. What would take time in proportion to the square of the
+// size would end at the limit of time for all tests.
 func TestHostile(t *testing.T) {
 	size := *hostile << 20
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }

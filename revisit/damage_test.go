@@ -125,7 +125,8 @@ func TestWithoutItsCache(t *testing.T) {
 	}
 }
 
-// TestKeyBeforeRedirects: an item without a key has the URL that its page was first asked for with, whichever redirects have led on from it.
+// TestKeyBeforeRedirects: an item without a key has the URL that its page was first asked for with, whichever redirects
+// have led on from it.
 func TestKeyBeforeRedirects(t *testing.T) {
 	v := newVisits(t)
 	v.options = revisit.Options{}

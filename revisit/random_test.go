@@ -297,8 +297,9 @@ func (m *model) finish(run int) {
 	}
 }
 
-// follow checks that the links of the stored pages of those that have failed were followed in a run that came to its end, and that nothing else
-// was asked for than what the read pages and these link to. Then it stores the pages of the run.
+// follow checks that the links of the stored pages of those that have failed were followed in a run that came to its
+// end, and that nothing else was asked for than what the read pages and these link to. Then it stores the pages of the
+// run.
 func (s stored) follow(t *testing.T, shop *shop, list []tegenaria.Settlement, complete bool) {
 	t.Helper()
 	settled, linked := make(map[string]bool), map[string]bool{site + "/": true}
@@ -350,8 +351,9 @@ func (m *model) table() map[string]string {
 }
 
 // TestRandomHistories: a shop is edited and crawled again and again. Pages fail, parsers too, a pipeline drops items, and some
-// runs are stopped. The links of the stored page are followed where a page has failed. After each run the table is what a model says, and the lines of the feed make the table of before into it; after a
-// run without faults it is what the shop has.
+// runs are stopped. The links of the stored page are followed where a page has failed. After each run the table is what
+// a model says, and the lines of the feed make the table of before into it; after a run without faults it is what the
+// shop has.
 func TestRandomHistories(t *testing.T) {
 	seed := deep.Seed()
 	for i := range deep.Rounds(50, 10_000) {

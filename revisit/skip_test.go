@@ -265,8 +265,9 @@ func TestOutputBeside(t *testing.T) {
 	}
 }
 
-// TestRandomSkips: a shop is edited and crawled again and again, with SkipUnchanged and without. Pages fail, parsers too, and a pipeline drops
-// items. Both histories have the same table, the feeds make it, and the same pages are visited. Some pages have a token that changes each day.
+// TestRandomSkips: a shop is edited and crawled again and again, with SkipUnchanged and without. Pages fail, parsers
+// too, and a pipeline drops items. Both histories have the same table, the feeds make it, and the same pages are
+// visited. Some pages have a token that changes each day.
 func TestRandomSkips(t *testing.T) {
 	seed := deep.Seed()
 	skipped, pages := int64(0), int64(0)
@@ -360,8 +361,8 @@ func randomSkips(t *testing.T, seed uint64) (skipped, pages int64) {
 	return skipped, pages
 }
 
-// An item stands on two pages, and one of them has changed it. When that one does not give it any more, the other page is parsed although it
-// has not changed, since it gives the item as it was.
+// An item stands on two pages, and one of them has changed it. When that one does not give it any more, the other page
+// is parsed although it has not changed, since it gives the item as it was.
 func TestItemOfAnotherPage(t *testing.T) {
 	v := newVisits(t)
 	v.options.SkipUnchanged = true

@@ -55,8 +55,8 @@ var taggedTypes = []reflect.Type{
 	}](), reflect.TypeFor[map[string][]string](), reflect.TypeFor[complex64](),
 }
 
-// FuzzTags checks that whatever the tag, the type of its field and the page, Unmarshal returns: errors that name the field, the same ones each time; and
-// that an empty page fills nothing.
+// FuzzTags checks that whatever the tag, the type of its field and the page, Unmarshal returns: errors that name the
+// field, the same ones each time; and that an empty page fills nothing.
 func FuzzTags(f *testing.F) {
 	const page = "<p title=x>1,5 €</p><script>{\"a\":[1,{\"b\":\"c\"}]}</script><table><tr><th>k<td>v</table>"
 	for i, tag := range []string{

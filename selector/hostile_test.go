@@ -46,8 +46,8 @@ type hostileJSON struct {
 	Raw []byte `path:"@this"`
 }
 
-// Whatever the bytes of a page, Unmarshal and Each return: errors of fields that name type and field, or one of the page, and nothing panics. The error of a
-// response names its page.
+// Whatever the bytes of a page, Unmarshal and Each return: errors of fields that name type and field, or one of the
+// page, and nothing panics. The error of a response names its page.
 func TestHostilePages(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
@@ -143,8 +143,8 @@ func hostileErrors(t *testing.T, page string, err error) int {
 	return countFieldErrors(t, page, errors.Unwrap(err))
 }
 
-// Elements that contain each other, in a field for each of which all that they contain is looked at, end with a WorkError before that takes the square of their
-// number many times over.
+// Elements that contain each other, in a field for each of which all that they contain is looked at, end with a
+// WorkError before that takes the square of their number many times over.
 func TestTooMuchWork(t *testing.T) {
 	type all struct {
 		Divs []struct {
@@ -175,7 +175,8 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
-// Expressions that take exponential time in other engines are run once for each text. Those whose program would be large are mistakes of the type.
+// Expressions that take exponential time in other engines are run once for each text. Those whose program would be
+// large are mistakes of the type.
 func TestHostileExpressions(t *testing.T) {
 	text := strings.Repeat("a", 20_000) + "!"
 	for _, expr := range []string{`(a+)+$`, `(a|a)*b`, `(a|aa)+$`, `(.*a){20}b`, `^(([a-z])+.)+[A-Z]([a-z])+$`, `(?:a?){50}a{50}$`} {

@@ -25,8 +25,8 @@ func loaded[T any](page string, want T) func(t *testing.T) {
 const loaderPage = `<html><body><div id="id">marta</div><p>paragraph</p><a href="http://www.scrapy.org">homepage</a>
 <img src="/images/logo.png" width="244" height="65" alt="Scrapy"><script>{"name":"data","tags":["a","b"]}</script></body></html>`
 
-// TestItemLoader holds what users of Scrapy's ItemLoader rely on, as its documentation and that of itemloaders have it: what its processors and methods do
-// is done by words of tags.
+// TestItemLoader holds what users of Scrapy's ItemLoader rely on, as its documentation and that of itemloaders have it:
+// what its processors and methods do is done by words of tags.
 func TestItemLoader(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T){
 		"add_css with ::text, TakeFirst": loaded(loaderPage, struct {
@@ -183,8 +183,8 @@ type naughtyTime struct{ text string }
 
 func (n *naughtyTime) UnmarshalText(text []byte) error { n.text = string(text); return nil }
 
-// The naughty strings in every field: as a text, an attribute, a number, in JSON. Texts come through with their white space collapsed, those of JSON as they
-// are, and what does not fit is an error that names the field.
+// The naughty strings in every field: as a text, an attribute, a number, in JSON. Texts come through with their white
+// space collapsed, those of JSON as they are, and what does not fit is an error that names the field.
 func TestNaughtyStrings(t *testing.T) {
 	var naughty []string
 	if err := json.Unmarshal(conformance.Read(t, "blns.json"), &naughty); err != nil {

@@ -100,8 +100,8 @@ func sides(tb testing.TB, kind string) (hand, typed func()) {
 	}
 }
 
-// BenchmarkTyped compares typed items with the same parser written by hand, by turns: "ratio" is the time of a typed one divided by that of the other. The bars are
-// 1.3 for Unmarshal and 1.2 for Each.
+// BenchmarkTyped compares typed items with the same parser written by hand, by turns: "ratio" is the time of a typed
+// one divided by that of the other. The bars are 1.3 for Unmarshal and 1.2 for Each.
 func BenchmarkTyped(b *testing.B) {
 	for _, kind := range []string{"Unmarshal", "Each"} {
 		b.Run(kind, func(b *testing.B) {

@@ -65,8 +65,8 @@ func watchedParser(_ context.Context, page *tegenaria.Response, out *tegenaria.O
 	return out.FollowLinks()
 }
 
-// A site that changes its template in the middle of a crawl shows it in the Summary and in its JSON; and the crawl can end itself. It fails if the counts are
-// not those of the site.
+// A site that changes its template in the middle of a crawl shows it in the Summary and in its JSON; and the crawl can
+// end itself. It fails if the counts are not those of the site.
 func TestTemplateChange(t *testing.T) {
 	parse := tegenaria.Handle(watchedParser)
 	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithFieldCounts(true), tegenaria.EngineWithDownloader(changing(20)),

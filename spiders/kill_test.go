@@ -153,8 +153,8 @@ func (s *killingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A program whose process is killed at any moment, and started anew, has each item in its output once: those of pages behind rules, of entries of a feed that changes
-// meanwhile, of the rows of a file.
+// A program whose process is killed at any moment, and started anew, has each item in its output once: those of pages
+// behind rules, of entries of a feed that changes meanwhile, of the rows of a file.
 func TestKill(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {

@@ -134,8 +134,8 @@ func TestRecordsHostile(t *testing.T) {
 
 var large = flag.Int("records", 24, "size in MiB of the files of TestRecordsMemory")
 
-// Files that are larger than a body in memory may be are read in memory that does not grow with them, but for the 24 bytes that the feed remembers of each item until the
-// request has settled; and all their items are in the output.
+// Files that are larger than a body in memory may be are read in memory that does not grow with them, but for the 24
+// bytes that the feed remembers of each item until the request has settled; and all their items are in the output.
 func TestRecordsMemory(t *testing.T) {
 	name := strings.Repeat("x", 1000)
 	type row struct{ N int }

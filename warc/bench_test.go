@@ -104,8 +104,9 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay compares what a page of 20 KB takes in a crawl on loopback, without the archive, with it, and in the replay. The bar is that
-// a replay takes no more than the live crawl and the unpacking of a record. In the live crawls the server is another process.
+// BenchmarkReplay compares what a page of 20 KB takes in a crawl on loopback, without the archive, with it, and in the
+// replay. The bar is that a replay takes no more than the live crawl and the unpacking of a record. In the live crawls
+// the server is another process.
 func BenchmarkReplay(b *testing.B) {
 	const pages = 300
 	server := exec.Command(os.Args[0], "-test.run=^TestServePages$", "-serve.pages="+fmt.Sprint(pages))

@@ -52,7 +52,8 @@ func pageRecord(url, title string) string {
 		"Content-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", url, url, len(block), block)
 }
 
-// A file whose records are packed with a dictionary is read, replayed in any order, and indexed; in place of the dictionary there is an error.
+// A file whose records are packed with a dictionary is read, replayed in any order, and indexed; in place of the
+// dictionary there is an error.
 func TestDictionary(t *testing.T) {
 	for _, pack := range []bool{false, true} {
 		data := packedWith(t, pack, pageRecord("http://a.test/1", "first"), pageRecord("http://a.test/2", "second"))

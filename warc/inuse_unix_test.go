@@ -12,8 +12,8 @@ import (
 	"github.com/tegenaria/tegenaria/warc"
 )
 
-// A second crawl that would write the same files is refused when it opens, before either has a record. It fails if the first file is made with
-// the first record.
+// A second crawl that would write the same files is refused when it opens, before either has a record. It fails if the
+// first file is made with the first record.
 func TestSecondCrawlIsRefused(t *testing.T) {
 	restore := func(path string, checkpoint []byte) (layer, error) {
 		l := create(t, path, warc.Options{}).Layer(answers{}).(layer)

@@ -176,8 +176,8 @@ var refused = map[string]string{
 	"parser/universal/unknown_feed.xml": "<note> is the root of no feed",
 }
 
-// All files of gofeed's test data are read without an error, or with the reason why they are not; and both find the same in them, but for the rules. The
-// files that say what gofeed is to find are JSON, and are read as that.
+// All files of gofeed's test data are read without an error, or with the reason why they are not; and both find the
+// same in them, but for the rules. The files that say what gofeed is to find are JSON, and are read as that.
 func TestGofeed(t *testing.T) {
 	dir, names, files := feedsOf(t)
 	if files != 1113 {

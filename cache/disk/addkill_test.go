@@ -218,8 +218,9 @@ func scanned(text, format string, into ...any) bool {
 }
 
 // A process is killed while goroutines add requests to its durable job and change its settings, twice in a row. Each request for which
-// Add has returned is fetched: once by each run at most, and once in all if it was held back until the last one. The changes are in force in
-// the next run: as many downloads of a slot run at once as was confirmed. It fails if Add or a change returns before it is stored.
+// Add has returned is fetched: once by each run at most, and once in all if it was held back until the last one. The
+// changes are in force in the next run: as many downloads of a slot run at once as was confirmed. It fails if Add or a
+// change returns before it is stored.
 func TestKilledWhileAdding(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// A job that was made before the counts of fields were stored opens, goes on, and counts the fields of the pages that it parses from then on.
+// A job that was made before the counts of fields were stored opens, goes on, and counts the fields of the pages that
+// it parses from then on.
 func TestOldJobCountsFields(t *testing.T) {
 	const pages = 30
 	type item struct {

@@ -18,8 +18,8 @@ type unclosed struct{ *feed.Feed }
 
 func (unclosed) Close(context.Context, string) error { return errors.New("killed") }
 
-// The process of a job is killed between its end and the closing of the file: the next run cuts what was not settled, and completes the file. A run after
-// that touches nothing, whatever somebody has done with the file.
+// The process of a job is killed between its end and the closing of the file: the next run cuts what was not settled,
+// and completes the file. A run after that touches nothing, whatever somebody has done with the file.
 func TestOutputsOfAFinishedJob(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "items.jsonl")

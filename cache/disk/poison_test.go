@@ -349,9 +349,10 @@ func TestPoisonIsGivenUp(t *testing.T) {
 }
 
 // TestKillsAtRandomMoments kills crawls of a thousand pages when a number of pages was asked for that is drawn; in a deep check at moments
-// that are drawn over the whole run. They must end like one that was not killed: no request that did nothing wrong is given up. A page that was
-// in flight at three kills in a row would be, by the rule: so after a start that came no further than the pages of the last kill, the next
-// one is killed later. It fails when crashes are counted for all that was in flight each time, and no request is cleared.
+// that are drawn over the whole run. They must end like one that was not killed: no request that did nothing wrong is
+// given up. A page that was in flight at three kills in a row would be, by the rule: so after a start that came no
+// further than the pages of the last kill, the next one is killed later. It fails when crashes are counted for all that
+// was in flight each time, and no request is cleared.
 //
 // Once more, parsers and a pipeline overrun Limits.Callback at random: nothing is lost or there twice all the same.
 func TestKillsAtRandomMoments(t *testing.T) {

@@ -391,8 +391,8 @@ func checkLeft(t *testing.T, p *power, promised *naive) {
 // cutEvery is how many writes apart TestPower cuts.
 var cutEvery = flag.Int("cut-every", 5, "writes between the power cuts of TestPower")
 
-// TestPower cuts the power before writes of a crawl, another choice of them each time, and once more at random while it is resumed. What was promised must
-// hold, and the third run finishes.
+// TestPower cuts the power before writes of a crawl, another choice of them each time, and once more at random while it
+// is resumed. What was promised must hold, and the third run finishes.
 func TestPower(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)

@@ -59,8 +59,9 @@ func (v *visits) between(i, j int) time.Duration {
 	return v.at[j-1].Sub(v.at[i-1])
 }
 
-// Every page in a real browser: what it shows follows the crawl, what is changed there is seen by the site that is crawled, and it is of use
-// without a script, on a narrow screen, in the dark, by the keyboard and to those who hear it.
+// Every page in a real browser: what it shows follows the crawl, what is changed there is seen by the site that is
+// crawled, and it is of use without a script, on a narrow screen, in the dark, by the keyboard and to those who hear
+// it.
 func TestBrowser(t *testing.T) {
 	if *chromium == "" {
 		t.Skip("no browser: run this test with -args -browser /usr/bin/chromium")

@@ -58,8 +58,8 @@ func whole(t *testing.T, o output) int64 {
 	return size(t, l.folder)
 }
 
-// The disk of each output is full after a part of it. The run ends with an error that names the file; when there is room again, the same job
-// is completed, and each item is there once.
+// The disk of each output is full after a part of it. The run ends with an error that names the file; when there is
+// room again, the same job is completed, and each item is there once.
 func TestDiskFull(t *testing.T) {
 	if !*mounts {
 		t.Skip("it needs -mounts, and root")
@@ -86,7 +86,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// isFull reports whether an error says that the disk is full. SQLite calls it an I/O error where it cannot make the memory that it shares larger.
+// isFull reports whether an error says that the disk is full. SQLite calls it an I/O error where it cannot make the
+// memory that it shares larger.
 func isFull(err error) bool {
 	return slices.ContainsFunc([]string{"no space left on device", "database or disk is full", "disk I/O error (4874)"}, func(text string) bool {
 		return strings.Contains(err.Error(), text)
@@ -117,8 +118,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// The files of a job are damaged between two runs. The second one says so, with the path, unless it does not need what is missing; when the files are
-// as they were, the job is completed.
+// The files of a job are damaged between two runs. The second one says so, with the path, unless it does not need what
+// is missing; when the files are as they were, the job is completed.
 func TestDamage(t *testing.T) {
 	for _, o := range allOutputs() {
 		if o.name == "media" { // its files are found by their content: TestIndex in media

@@ -99,8 +99,8 @@ func (d day) crawl(ctx context.Context) (err error) {
 	return e.Run(ctx, "stock")
 }
 
-// A crawl with a history whose changes go to a CSV file, SQLite or PostgreSQL is killed on several days. Read by others, the changes of each
-// day make the stock of the day before into that of the day.
+// A crawl with a history whose changes go to a CSV file, SQLite or PostgreSQL is killed on several days. Read by
+// others, the changes of each day make the stock of the day before into that of the day.
 func TestHistory(t *testing.T) {
 	if *dayOfChild != "" {
 		var d day

@@ -65,8 +65,9 @@ var ends = []string{"in Close", "before rename", "after rename"}
 var filePoints = []string{"after stage", "before Restore", "in append", "after Restore", "after sync", "after a file's commit", "after truncate",
 	"before rename", "after rename", "in Close"}
 
-// TestKills kills a job with file feeds at each named point, until it is done. With -kills it kills a job that has all outputs, at random and at
-// named points, until it is done; then another one, until there were enough kills. Readers that are not ours find each item in each output once.
+// TestKills kills a job with file feeds at each named point, until it is done. With -kills it kills a job that has all
+// outputs, at random and at named points, until it is done; then another one, until there were enough kills. Readers
+// that are not ours find each item in each output once.
 //
 //	go test ./e2e/outputs -run TestKills -v -args -kills 100 -postgres /usr/lib/postgresql/15/bin
 func TestKills(t *testing.T) {
@@ -204,8 +205,9 @@ func (k *killer) campaign() {
 	readAll(k.T, j, objects)
 }
 
-// next says where the next kill of the short form comes. A page that was under way in two kills is not under way in a third one, which would be the
-// end of it: the suspects get through first, one by one, and each of them is less than ten writes.
+// next says where the next kill of the short form comes. A page that was under way in two kills is not under way in a
+// third one, which would be the end of it: the suspects get through first, one by one, and each of them is less than
+// ten writes.
 func (k *killer) next(folder string) (string, int64) {
 	crashes, n := suspects(k.T, filepath.Join(folder, "job"))
 	for _, point := range k.left {

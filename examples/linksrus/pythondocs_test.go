@@ -29,8 +29,8 @@ var pythonDocs = flag.String("pythondoc", "", "the folder of Debian's python3.11
 
 // A real site of some hundred pages is crawled, by the spider into the stores on a disk and by the pipeline into those
 // in memory. Every page has to be in the index, a phrase that only one page has must find that page, a query must find the
-// page that is about it among the first three, in the same order in both indexes, ranks add up to 1, and the edges are those that an independent walk finds: another parser (golang.org/x/net/html), net/url, and the
-// files themselves.
+// page that is about it among the first three, in the same order in both indexes, ranks add up to 1, and the edges are
+// those that an independent walk finds: another parser (golang.org/x/net/html), net/url, and the files themselves.
 func TestPythonDocs(t *testing.T) {
 	if *pythonDocs == "" {
 		t.Skip("no documentation to crawl: run this test with -args -pythondoc DIR")

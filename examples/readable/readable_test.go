@@ -57,7 +57,8 @@ func TestNoPage(t *testing.T) {
 	}
 }
 
-// The manual of the example becomes chunks: each has its headings and stands in its page, and one of the two pages that are the same is marked.
+// The manual of the example becomes chunks: each has its headings and stands in its page, and one of the two pages that
+// are the same is marked.
 func TestCrawl(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"-tokens", "60"}, nil, &out, io.Discard); err != nil {

@@ -17,8 +17,8 @@ import (
 
 var heldPath = flag.String("held.path", "", "path that TestSecondWriterIsRefused opens in another process")
 
-// A second process is refused when it opens, before the first one has written a row, and takes nothing away from it. It fails if the feed is claimed
-// with its first row.
+// A second process is refused when it opens, before the first one has written a row, and takes nothing away from it. It
+// fails if the feed is claimed with its first row.
 func TestSecondWriterIsRefused(t *testing.T) {
 	if *heldPath != "" {
 		err := parquet.New[feedtest.Book](*heldPath).Restore(t.Context(), nil)

@@ -18,7 +18,8 @@ type shared struct {
 
 func (c shared) WorkerName() string { return c.worker }
 
-// By default the reject file has the name of the worker, so that several workers can use one folder; the name is the same when a worker begins again.
+// By default the reject file has the name of the worker, so that several workers can use one folder; the name is the
+// same when a worker begins again.
 func TestRejectsOfWorkers(t *testing.T) {
 	for _, tt := range []struct{ name, worker, want string }{
 		{"alone", "", "books.db.pair.rejects.jsonl"},

@@ -217,7 +217,8 @@ func TestBodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// A large header counts in the budget like a body until the request's hold is released. It fails if many responses with large headers may be in memory at a time.
+// A large header counts in the budget like a body until the request's hold is released. It fails if many responses with
+// large headers may be in memory at a time.
 func TestLargeHeadersCount(t *testing.T) {
 	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Path[1:])

@@ -104,8 +104,9 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// While nothing may start, no job is taken and none begins: of the queues, of the lines, of suspects. Workers wait without a clock, and Wake has
-// them look again. It fails if a worker asks again and again, or if one of these ways leads past Config.MayStart.
+// While nothing may start, no job is taken and none begins: of the queues, of the lines, of suspects. Workers wait
+// without a clock, and Wake has them look again. It fails if a worker asks again and again, or if one of these ways
+// leads past Config.MayStart.
 func TestMayStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var barred atomic.Bool

@@ -10,7 +10,8 @@ import (
 )
 
 // Of a large table all slots are looked at only now and then. In between the busiest ones of the last look are looked at again: their
-// numbers are new, and a slot that has become busy since is not among them. It fails if each call looks at all, or if a look is kept for too long.
+// numbers are new, and a slot that has become busy since is not among them. It fails if each call looks at all, or if a
+// look is kept for too long.
 func TestBusiestOfALargeTable(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -148,8 +148,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Of many slots the busiest are returned, in their order: those with most requests, then those with more in flight, then by name. It fails if
-// one is left out, or one without work is not.
+// Of many slots the busiest are returned, in their order: those with most requests, then those with more in flight,
+// then by name. It fails if one is left out, or one without work is not.
 func TestBusiest(t *testing.T) {
 	w := newWorld(frontier.Config[*job]{})
 	seed := deep.Seed()

@@ -11,8 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 )
 
-// A signal that comes while no run is on counts as none. Then the first one asks the run to end, the second one cancels its work, which has a
-// cancel grace, and the third one leaves it behind at once.
+// A signal that comes while no run is on counts as none. Then the first one asks the run to end, the second one cancels
+// its work, which has a cancel grace, and the third one leaves it behind at once.
 func TestObeySignals(t *testing.T) {
 	steps := make(chan string)
 	cancelled := false

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkTextAndLinks takes text and links from pages of about 40 kB in valid UTF-8, by how their encoding is known, and of the first also with the tree.
+// BenchmarkTextAndLinks takes text and links from pages of about 40 kB in valid UTF-8, by how their encoding is known,
+// and of the first also with the tree.
 func BenchmarkTextAndLinks(b *testing.B) {
 	const part = `<div class=item><h2>Füße, été, текст und 文字</h2><p>Plain words, as most pages have them. <a href="/p?q=1&amp;r=2">Ein Verweis</a></p></div>` + "\n"
 	page := "<!DOCTYPE html><html><head><title>Page</title></head><body>" + strings.Repeat(part, 260) + "</body></html>"

@@ -101,7 +101,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Text in another encoding may become as large as a body. It fails if it is made before, or if a text that is a part of the body is refused.
+// Text in another encoding may become as large as a body. It fails if it is made before, or if a text that is a part of
+// the body is refused.
 func TestDecodedTextHasABound(t *testing.T) {
 	for _, tt := range []struct {
 		name, contentType, body string

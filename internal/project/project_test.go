@@ -67,8 +67,8 @@ func TestNeeded(t *testing.T) {
 	same(t, "needed.txt", []byte(strings.Join(list, "\n")+"\n"))
 }
 
-// TestLinks fails if the program of a new project links what the command tegenaria alone has: it would be larger, and its modules would have to
-// be installed with it.
+// TestLinks fails if the program of a new project links what the command tegenaria alone has: it would be larger, and
+// its modules would have to be installed with it.
 func TestLinks(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "./...").Output()
 	if err != nil {

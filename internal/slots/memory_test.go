@@ -26,8 +26,8 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMemory gives many slots work; when the work is done, the table is empty. A deep check weighs the slots, and looks whether the memory is
-// given back.
+// TestMemory gives many slots work; when the work is done, the table is empty. A deep check weighs the slots, and looks
+// whether the memory is given back.
 func TestMemory(t *testing.T) {
 	n := 3_000
 	if deep.Checks() {

@@ -11,8 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// Slots come and go between the parts, so many that the table grows, shrinks and moves what it has. It fails if a slot that was there all the time is
-// not visited exactly once, or a part is much larger than it was asked for.
+// Slots come and go between the parts, so many that the table grows, shrinks and moves what it has. It fails if a slot
+// that was there all the time is not visited exactly once, or a part is much larger than it was asked for.
 func TestPart(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
