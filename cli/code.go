@@ -111,20 +111,21 @@ func (c *call) flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) == 1 {
 		return usagef("%w; %s -h lists the flags", err, cmd.CommandPath())
 	}
-	if line, ok := partFlags[unknown.GetSpecifiedName()]; ok {
-		return usagef("%w: it belongs to a part that this program does not have; add it with %s", err, line)
+	if remedy, ok := partFlags[unknown.GetSpecifiedName()]; ok {
+		return usagef("%w: it belongs to a part that this program does not have; %s", err, remedy)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return usagef("%w%s; %s -h lists the flags", err, meant(unknown.GetSpecifiedName(), names), cmd.CommandPath())
 }
 
-// partFlags are the flags of parts that a program may do without, with the line that adds the part.
+// partFlags are the flags of parts that a program may do without, with the remedy.
 var partFlags = map[string]string{
 	"listen": livePart, "listen-token": livePart, "listen-tls": livePart, "listen-insecure": livePart,
+	"render": "the spiders of a project render by package browser, see docs/guides/browser.md; outside of projects, tegenaria crawl URL --render auto has it",
 }
 
-const livePart = "app.With(live.Part()), of package cli/live; where a spider is given to cli.Main, write " +
+const livePart = "add it with app.With(live.Part()), of package cli/live; where a spider is given to cli.Main, write " +
 	"app := cli.New(spider); app.With(live.Part()); app.Main()"
 
 // printable returns a text that cannot steer a terminal: control characters but for line ends and tabs are written as Go writes them.

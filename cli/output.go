@@ -79,10 +79,20 @@ func (a *App) ending(path string) (found Ending, err error) {
 		}
 	}
 	if found.Suffix == "" {
+		if remedy := moreEndings[filepath.Ext(name)]; remedy != "" {
+			return found, fmt.Errorf("this program cannot write %q: a project does it by %s; outside of projects, "+
+				"tegenaria crawl URL -O %s does", path, remedy, name)
+		}
 		return found, fmt.Errorf("no format belongs to the ending of %q: use one of %s, some also with .gz or .zst, or - "+
 			"for lines of JSON on the standard output", path, strings.Join(known, ", "))
 	}
 	return found, nil
+}
+
+// moreEndings are those that the command tegenaria knows outside of projects, with what writes them in a project.
+var moreEndings = map[string]string{
+	".parquet": "package feed/parquet in its code, see docs/guides/parquet.md",
+	".db":      "package feed/sqlite in its code, see docs/guides/databases.md",
 }
 
 func isPacked(suffix string) bool {
