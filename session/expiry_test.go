@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/session"
 )
@@ -17,14 +20,15 @@ import (
 // fickle is a site whose logins last for some answers, and which gives a cookie to whoever is not logged in.
 type fickle struct {
 	lasts int
-	form  string // where those are redirected to who are not logged in; "": they get status 401
+	form  string                    // where those are redirected to who are not logged in, with a %s for the path of the page; "": they get status 401
+	slow  time.Duration             // that the form takes longer
+	takes func(n int) time.Duration // the answer number n
 
 	mu     sync.Mutex
 	left   map[string]int // answers, by cookie
 	given  int
 	logins int
-	served map[string]int
-	takes  func(n int) time.Duration // the answer number n
+	forms  int // how often the form was asked for
 	asked  int
 }
 
@@ -38,7 +42,13 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	s.mu.Unlock()
 	path := strings.TrimPrefix(r.Url, "http://site.test")
 	sid := r.Header["Cookie"]
+	form, _, any := strings.Cut(s.form, "%s")
+	isForm := path == s.form || any && strings.HasPrefix(path, form)
 	s.mu.Lock()
+	if isForm {
+		s.forms++
+		takes += s.slow
+	}
 	in := s.left[sid] > 0
 	if path == "/enter" {
 		s.logins++
@@ -65,18 +75,17 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	switch {
 	case path == "/enter":
 		return tegenaria.NewResponse(r, 200, header, []byte("in")), nil
-	case !in && (path == s.form || strings.HasPrefix(path, s.form+"&") && s.form != ""):
+	case !in && isForm:
 		return tegenaria.NewResponse(r, 200, header, []byte(pleaseLogIn)), nil
 	case !in && s.form != "":
-		return redirect(s.form)
+		return redirect(strings.ReplaceAll(s.form, "%s", path))
 	case !in:
 		return tegenaria.NewResponse(r, 401, header, []byte("log in")), nil
 	case old:
 		return redirect("/show?id=" + rest)
+	case strings.HasPrefix(path, "/moved/"):
+		return redirect("/new")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.served[path]++
 	return tegenaria.NewResponse(r, 200, header, []byte("page")), nil
 }
 
@@ -206,29 +215,35 @@ func (s *fickle) crawl(t *testing.T, account string, concurrency int, paths []st
 }
 
 func newFickle(lasts int, form string) *fickle {
-	return &fickle{lasts: lasts, form: form, left: make(map[string]int), served: make(map[string]int),
+	return &fickle{lasts: lasts, form: form, left: make(map[string]int),
 		takes: func(int) time.Duration { return 100 * time.Millisecond }}
 }
 
 // Every page is parsed once, however a site says that a login is over: also where the page for logins is one that was a page before, or the
-// target of a redirect is where it ends. A late answer to a request of an earlier login does not end the new one.
+// target of a redirect is where it ends. A late answer to a request of an earlier login does not end the new one. Each redirect costs one
+// request more, by which the pool sees where it leads.
 func TestExpiry(t *testing.T) {
 	for name, tt := range map[string]struct {
 		form string
 		late bool // answers take between 0.1 and 2 s
+		slow time.Duration
 	}{
-		"status 401":           {"", false},
-		"late answers":         {"", true},
-		"front page":           {"/", false},
-		"query":                {"/show?do=login", false},
-		"front page, and late": {"/", true},
+		"status 401":           {"", false, 0},
+		"late answers":         {"", true, 0},
+		"front page":           {"/", false, 0},
+		"query":                {"/show?do=login", false, 0},
+		"front page, and late": {"/", true, 0},
+		"slow form":            {"/form", false, 5 * time.Second},
+		"a form for each page": {"/form?to=%s", false, time.Second},
+		"another host":         {"http://login.test/", false, time.Second},
 	} {
 		for _, account := range []string{"ann", ""} {
 			for _, concurrency := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%s/%q/%d", name, account, concurrency), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						const pages, lasts = 100, 23
+						const pages, lasts, moved = 100, 23, 10
 						s := newFickle(lasts, tt.form)
+						s.slow = tt.slow
 						if tt.late {
 							s.takes = func(n int) time.Duration { return time.Duration(100+n*7919%1900) * time.Millisecond }
 						}
@@ -236,17 +251,244 @@ func TestExpiry(t *testing.T) {
 						for i := range pages {
 							paths = append(paths, fmt.Sprint("/page/", i), fmt.Sprint("/old/", i))
 						}
+						for i := range moved {
+							paths = append(paths, fmt.Sprint("/moved/", i))
+						}
 						stats, parsed := s.crawl(t, account, concurrency, paths)
-						if len(parsed) != 2*pages+1 {
+						if len(parsed) != 2*pages+2 || stats.Outcomes[tegenaria.Duplicate] != moved-1 {
 							t.Errorf("%d pages were parsed: %v, %v, %+v", len(parsed), stats.Outcomes, stats.Reasons, stats.Sessions)
 						}
-						answers := 2 + 4*pages // those of pages, redirects, and the looks at where these lead
-						if most := s.asked/lasts + 15; s.logins > most || s.asked > 2*answers*(1+concurrency/4) {
-							t.Errorf("%d logins for %d requests, want %d at most", s.logins, s.asked, most)
+						answers := 2 + 4*pages + 2*moved // those of pages, redirects, and the looks at where these lead
+						if most := answers/lasts + 5; s.logins > most || s.forms > s.logins*concurrency || s.asked > answers+s.logins*(3+2*concurrency) {
+							t.Errorf("%d logins, want %d at most; %d requests, %d of the form", s.logins, most, s.asked, s.forms)
 						}
 					})
 				})
 			}
 		}
 	}
+}
+
+// A site that redirects to its page for logins, which has one URL for all: the pages that were redirected are asked for again, and each is
+// parsed once, also after the job was stopped.
+func TestRedirectedToLogin(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	const pages, lasts = 60, 7
+	var mu sync.Mutex
+	served, logins, left, parsed := make(map[string]int), make(map[string]int), make(map[string]int), make(map[string]int)
+	run, fresh, cut := 0, make(map[string]int), make(map[string]int) // fresh: the run of a login that no page was asked for with; cut: such that a stop has cut off
+	answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r := ctx.Request
+		path := strings.TrimPrefix(r.Url, "http://site.test")
+		user, _ := strings.CutPrefix(r.Header["Cookie"], "sid=")
+		switch name, in := strings.CutPrefix(path, "/enter/"); {
+		case in:
+			if before, ok := fresh[name]; ok && before != run {
+				cut[name]++
+			}
+			fresh[name] = run
+			logins[name]++
+			left[name] = lasts
+			return tegenaria.NewResponse(r, 200, map[string][]string{"Set-Cookie": {"sid=" + name + "; Path=/"}}, []byte("in")), nil
+		case strings.HasPrefix(path, "/login"):
+			return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+		case left[user] == 0:
+			return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {"/login?to=" + path}}, nil), nil
+		}
+		delete(fresh, user)
+		left[user]--
+		served[path]++
+		return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+	}
+	for run = range 3 {
+		pool := session.NewPool(session.Options{
+			Expired: func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter/"+l.Session().Name(), tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
+				return err
+			},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			for i := range pages {
+				for _, user := range []string{"ann", "bob"} {
+					req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprintf("http://site.test/%s/%d", user, i), tegenaria.GET, nil, session.As(user)))
+				}
+			}
+		}
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if parsed[strings.TrimPrefix(ctx.Request.Url, "http://site.test")]++; len(parsed) > (run+1)*40 && run < 2 {
+				stop()
+			}
+			return nil
+		})
+		s := newSite(t)
+		e := s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer}), tegenaria.EngineWithCache(store))
+		if err := e.Run(ctx, "test"); run == 2 && err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	if len(parsed) != 2*pages {
+		t.Errorf("%d pages were parsed", len(parsed))
+	}
+	for path, n := range parsed {
+		if !strings.HasPrefix(path, "/ann/") && !strings.HasPrefix(path, "/bob/") {
+			t.Errorf("%s was parsed %d times", path, n)
+		}
+	}
+	for _, user := range []string{"ann", "bob"} {
+		answers := 0
+		for path, n := range served {
+			if strings.HasPrefix(path, "/"+user+"/") {
+				answers += n
+			}
+		}
+		if needed := (answers + lasts - 1) / lasts; logins[user] < needed || logins[user] > needed+cut[user] {
+			t.Errorf("%s has logged in %d times for %d pages, want %d; %d were cut off", user, logins[user], answers, needed, cut[user])
+		}
+	}
+}
+
+// A form that is redirected to the page for logins is sent again as it was, also by a job that was stopped between the two.
+func TestFormRedirectedToLogin(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var mu sync.Mutex
+	in, sent, metas := false, []string(nil), []map[string]any(nil)
+	form := func() *tegenaria.Request {
+		return tegenaria.NewRequest("http://site.test/form", tegenaria.POST, nil, session.As("ann"),
+			tegenaria.RequestWithBody([]byte("q=\xff")), tegenaria.RequestWithRequestParams(map[string]string{"p": "1"}),
+			tegenaria.RequestWithRequestHeader(map[string]string{"Content-Type": "text/x", "Authorization": "key"}), tegenaria.RequestWithPriority(3))
+	}
+	for run := range 2 {
+		var e *tegenaria.SpiderEngine
+		stop := sync.OnceFunc(func() { go e.Stop(t.Context()) })
+		answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			r := ctx.Request
+			redirect := func(to string) (*tegenaria.Response, error) {
+				return tegenaria.NewResponse(r, 303, map[string][]string{"Location": {to}}, nil), nil
+			}
+			switch path := strings.TrimPrefix(r.Url, "http://site.test"); {
+			case path == "/enter":
+				in = true
+				return tegenaria.NewResponse(r, 200, nil, []byte("in")), nil
+			case r.Url == "http://login.test/":
+				return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+			case path == "/done":
+				return tegenaria.NewResponse(r, 200, nil, []byte("done")), nil
+			case !in:
+				if run == 0 { // before the target of the redirect is asked for, as a rule
+					stop()
+				}
+				return redirect("http://login.test/")
+			}
+			sent = append(sent, fmt.Sprintf("%s %q %v %s %s %d", r.Method, r.Body, r.Params, r.Header["Content-Type"], r.Header["Authorization"], r.Priority))
+			return redirect("/done")
+		}
+		pool := session.NewPool(session.Options{
+			Expired: func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				if l.Session().Uses() == 0 {
+					return nil // it is over already
+				}
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil))
+				return err
+			},
+		})
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(form()) }
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			metas = append(metas, ctx.Request.Meta)
+			return nil
+		})
+		s := newSite(t)
+		e = s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer}), tegenaria.EngineWithCache(store))
+		if err := e.Run(t.Context(), "test"); run == 1 && err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `POST "q=\xff" map[p:1] text/x key 3`; len(sent) != 1 || sent[0] != want {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+	if len(metas) != 1 || len(metas[0]) != 1 { // the jar
+		t.Errorf("Meta: %v", metas)
+	}
+}
+
+// A Fetch that is redirected to the page for logins fails once: it is repeated by its caller, and its page goes to no parser.
+func TestFetchRedirectedToLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		in, logins := false, 0
+		answer := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			r := ctx.Request
+			switch path := strings.TrimPrefix(r.Url, "http://site.test"); {
+			case path == "/enter":
+				in = true
+				logins++
+				return tegenaria.NewResponse(r, 200, nil, []byte("in")), nil
+			case path == "/login":
+				return tegenaria.NewResponse(r, 200, nil, []byte("please log in")), nil
+			case !in:
+				return tegenaria.NewResponse(r, 302, map[string][]string{"Location": {"/login"}}, nil), nil
+			}
+			return tegenaria.NewResponse(r, 200, nil, []byte("page")), nil
+		}
+		pool := session.NewPool(session.Options{
+			Concurrency: 2, // the page's own request, and what it fetches
+			Expired:     func(page *tegenaria.Response) bool { return page.String() == "please log in" },
+			Login: func(l *session.Login) error {
+				_, err := l.Fetch(tegenaria.NewRequest("http://site.test/enter", tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true)))
+				return err
+			},
+		})
+		var parsed []string
+		var failed error
+		fetched := ""
+		spider := enginetest.NewSpider()
+		spider.Start = func(req chan<- *tegenaria.Context) {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test/a", tegenaria.GET, nil, session.As("ann")))
+		}
+		spider.Parse = parser(func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			parsed = append(parsed, ctx.Request.Url)
+			mu.Lock()
+			in = false // the site ends the login
+			mu.Unlock()
+			for range 2 {
+				page, err := ctx.Fetch(tegenaria.NewRequest("http://site.test/inline", tegenaria.GET, nil))
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				fetched = page.String()
+			}
+			return nil
+		})
+		s := newSite(t)
+		enginetest.MustRun(t, s.engineOf(spider, pool, tegenaria.EngineWithDownloader(answers{answer})))
+		var expired *session.ExpiredError
+		if !errors.As(failed, &expired) || expired.Session != "ann" || !strings.HasSuffix(expired.URL, "/inline") {
+			t.Errorf("Fetch: %v", failed)
+		}
+		if len(parsed) != 1 || fetched != "page" || logins != 2 {
+			t.Errorf("parsed %q, fetched %q, %d logins", parsed, fetched, logins)
+		}
+	})
 }
