@@ -129,9 +129,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// Pages of which one in two has a price, one in three has a stock, and one has a price that is no number; those that
-// have no title fail, and those that have failed are counted as well. Each third request is asked for once more by its
-// parser, and counts once.
+// Pages of which one in two has a price, one in three has a stock, and one has a price that is no number; those that have no title fail, and those that have
+// failed are counted as well. Each third request is asked for once more by its parser, and counts once.
 func TestFieldCounts(t *testing.T) {
 	const pages = 60
 	type made struct {

@@ -29,8 +29,7 @@ func ExampleResponse_Form() {
 	fmt.Println(form.Set("usr", "ada"))
 	// Output:
 	// POST https://shop.example/in user=ada&password=open+sesame&token=t7 <nil>
-	// forms: form#login of https://shop.example/login: "usr": no control has this name; Add sends a field that the form
-	// lacks; there are: "user", "password", "token"
+	// forms: form#login of https://shop.example/login: "usr": no control has this name; Add sends a field that the form lacks; there are: "user", "password", "token"
 }
 
 func ExampleRequestFromCurl() {

@@ -618,8 +618,7 @@ func ExampleRequestWithData() {
 	fmt.Println(err)
 	// Output:
 	// 12 € <nil>
-	// Data of https://example.com/pot: the request has data of the type github.com/tegenaria/tegenaria_test.Card, and
-	// string is asked for; ask for the type that was sent, a pointer and its value being two types
+	// Data of https://example.com/pot: the request has data of the type github.com/tegenaria/tegenaria_test.Card, and string is asked for; ask for the type that was sent, a pointer and its value being two types
 }
 
 // A misspelt name of a parser ends the run of a durable job too: its requests must not fail one by one and be lost. With the right name

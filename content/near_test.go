@@ -157,9 +157,8 @@ func edited(random *rand.Rand, n int) (list []document) {
 	return list
 }
 
-// Many documents (100,000 in a deep check), of which one in ten is a copy with a known edit. All copies whose hash is
-// near are found, and what else is found is near by the count of a loop; it is reported which edits stay within three
-// bits, and how many pairs are no copies.
+// Many documents (100,000 in a deep check), of which one in ten is a copy with a known edit. All copies whose hash is near are found, and what else is found is
+// near by the count of a loop; it is reported which edits stay within three bits, and how many pairs are no copies.
 func TestNearOfDocuments(t *testing.T) {
 	n := 10_000
 	if deep.Checks() && !israce.Enabled {

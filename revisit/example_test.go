@@ -180,8 +180,7 @@ func ExampleHistory_Compare() {
 	// 0 same, 1 changed
 }
 
-// On the second day the site says of both pages that they are not modified, and no parser runs. The page of the book is
-// asked for all the same.
+// On the second day the site says of both pages that they are not modified, and no parser runs. The page of the book is asked for all the same.
 func ExampleOptions() {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)

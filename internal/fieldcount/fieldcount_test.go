@@ -95,8 +95,8 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// Counts that were stored are the same when they are read again, in whatever order, also if there were more fields than
-// are counted by their names. It fails if Other takes the place of a field.
+// Counts that were stored are the same when they are read again, in whatever order, also if there were more fields than are counted by their names. It fails if
+// Other takes the place of a field.
 func TestMergeKeepsNames(t *testing.T) {
 	stored := make(map[string]fieldcount.Counts)
 	for i := range fieldcount.MostKeys + 10 {

@@ -13,6 +13,5 @@ func Example() {
 		check.Saw(item, ok)
 	}
 	fmt.Println(check.Warning())
-	// Output: PipelineFunc[string] saw 2 items, none of them of the type string (the first was a int): write the type that
-	// the parser sends, which is that of its Output, in the place of string
+	// Output: PipelineFunc[string] saw 2 items, none of them of the type string (the first was a int): write the type that the parser sends, which is that of its Output, in the place of string
 }
