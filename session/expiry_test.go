@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,12 @@ type fickle struct {
 	form  string                    // where those are redirected to who are not logged in, with a %s for the path of the page; "": they get status 401
 	slow  time.Duration             // that the form takes longer
 	takes func(n int) time.Duration // the answer number n
+
+	method  string              // of the requests; "": GET
+	logsOut bool                // a page that an account may not see ends its login
+	quick   bool                // what is refused takes less time
+	public  func(i string) bool // the pages that everybody may see
+	bans    int                 // after so many answers accounts see what everybody does; 0: never
 
 	mu     sync.Mutex
 	left   map[string]int // answers, by cookie
@@ -49,7 +56,7 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		s.forms++
 		takes += s.slow
 	}
-	in := s.left[sid] > 0
+	in := s.left[sid] > 0 && (s.bans == 0 || s.asked <= s.bans)
 	if path == "/enter" {
 		s.logins++
 		sid = fmt.Sprint("sid=in", s.logins)
@@ -59,6 +66,13 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	} else {
 		s.given++
 		sid = fmt.Sprint("sid=out", s.given)
+	}
+	isClosed := strings.HasPrefix(path, "/closed/")
+	if isClosed && s.logsOut {
+		s.left[sid] = 0
+	}
+	if s.quick && (!in || isClosed) {
+		takes /= 5
 	}
 	s.mu.Unlock()
 	enginetest.Sleep(takes)
@@ -71,7 +85,8 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		return tegenaria.NewResponse(r, 302, header, nil), nil
 	}
 	rest, old := strings.CutPrefix(path, "/old/")
-	in = in && !strings.HasPrefix(path, "/closed/")
+	page, isPage := strings.CutPrefix(path, "/page/")
+	in = in && !isClosed || isPage && s.public != nil && s.public(page)
 	switch {
 	case path == "/enter":
 		return tegenaria.NewResponse(r, 200, header, []byte("in")), nil
@@ -136,11 +151,19 @@ func TestClosedPages(t *testing.T) {
 		"many in line": slices.Concat(every(page, pages/2), every(closed, 30), every(page, pages)[pages/2:]),
 		"the last":     append(every(page, pages), every(closed, 30)...),
 	} {
-		for _, form := range []string{"", "/closed/form"} {
-			for _, concurrency := range []int{1, 4} {
-				t.Run(fmt.Sprintf("%s/%s/%d", name, form, concurrency), func(t *testing.T) {
+		for kind, does := range map[string]func(*fickle){
+			"status 401":    func(*fickle) {},
+			"redirected":    func(s *fickle) { s.form = "/closed/form" },
+			"logs out":      func(s *fickle) { s.logsOut = true },
+			"quick":         func(s *fickle) { s.quick = true },
+			"HEAD":          func(s *fickle) { s.method = tegenaria.HEAD },
+			"others public": func(s *fickle) { s.public = func(i string) bool { return strings.HasSuffix(i, "7") } },
+		} {
+			for _, concurrency := range []int{1, 4, 16} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, kind, concurrency), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						s := newFickle(lasts, form)
+						s := newFickle(lasts, "")
+						does(s)
 						stats, parsed := s.crawl(t, "ann", concurrency, paths)
 						forbidden := 0
 						for _, path := range paths {
@@ -153,7 +176,11 @@ func TestClosedPages(t *testing.T) {
 						if stats.Reasons["gave-up: not for this account"] != int64(forbidden) || len(parsed) != len(paths)-forbidden {
 							t.Errorf("%v, %v, %+v", stats.Outcomes, stats.Reasons, stats.Sessions)
 						}
-						if most := s.asked/lasts + 2*forbidden + 5; s.logins > most {
+						most := s.asked/lasts + 3*forbidden + 5
+						if s.logsOut {
+							most += 2 * forbidden
+						}
+						if s.logins > most {
 							t.Errorf("%d logins for %d requests, want %d at most", s.logins, s.asked, most)
 						}
 					})
@@ -161,13 +188,68 @@ func TestClosedPages(t *testing.T) {
 			}
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
-		s := newFickle(lasts, "")
-		stats, _ := s.crawl(t, "ann", 1, every(closed, pages))
-		if stats.Sessions.Rejected != 1 || s.logins != 3 || stats.Reasons["gave-up: login: expired"] < pages-3 {
-			t.Errorf("%d logins; %v, %+v", s.logins, stats.Reasons, stats.Sessions)
+}
+
+// An account is given up whose logins do not work, or do not work any more, also where other pages are there for everybody.
+func TestLostAccount(t *testing.T) {
+	const pages, lasts = 1000, 1 << 30
+	for name, does := range map[string]func(*fickle){
+		"never in":              func(s *fickle) { s.lasts = 0 },
+		"never in, some public": func(s *fickle) { s.lasts, s.public = 0, func(i string) bool { return strings.HasSuffix(i, "7") } },
+		"banned":                func(s *fickle) { s.bans = 60 },
+		"banned, some public": func(s *fickle) {
+			s.bans, s.public = 60, func(i string) bool { return strings.HasSuffix(i, "7") }
+		},
+	} {
+		for _, concurrency := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s/%d", name, concurrency), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newFickle(lasts, "")
+					does(s)
+					stats, parsed := s.crawl(t, "ann", concurrency, every(func(i int) string { return fmt.Sprint("/page/", i) }, pages))
+					if stats.Sessions.Rejected != 1 || s.logins > 30 || stats.Reasons["gave-up: login: expired"]+int64(len(parsed)) < pages-3 {
+						t.Errorf("%d logins; %d pages; %v, %+v", s.logins, len(parsed), stats.Reasons, stats.Sessions)
+					}
+					if st := stats.Sessions; st.Logins+st.Failed < int64(s.logins-3) || st.Logins+st.Failed > int64(s.logins) {
+						t.Errorf("the site counts %d logins: %+v", s.logins, st)
+					}
+				})
+			})
 		}
-	})
+	}
+}
+
+// A visitor keeps its header fields when a job goes on.
+func TestKeptHeaders(t *testing.T) {
+	const visitors = 9 // the name of the last one has another hash than its number
+	state := make(map[string][]byte)
+	for i := range visitors {
+		state[fmt.Sprint("#", i+1)] = []byte("{}")
+	}
+	s := newSite(t)
+	pool := session.NewPool(session.Options{Size: visitors, Headers: agents})
+	if err := pool.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]string)
+	var mu sync.Mutex
+	enginetest.MustRun(t, s.engine(pool, func(send func(*tegenaria.Request)) {
+		for i := range 50 {
+			send(tegenaria.NewRequest(fmt.Sprint("http://site.test/", i), tegenaria.GET, nil))
+		}
+	}, tegenaria.EngineWithEvents(tegenaria.Events{Downloaded: func(r *tegenaria.Request, _ *tegenaria.Response) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.Session()] = r.Header["User-Agent"]
+	}})))
+	for name, agent := range seen {
+		if agent != agents[0]["User-Agent"] {
+			t.Errorf("%s is %q", name, agent)
+		}
+	}
+	if len(seen) != visitors {
+		t.Errorf("%v", seen)
+	}
 }
 
 func every(path func(int) string, n int) (paths []string) {
@@ -182,7 +264,7 @@ func (s *fickle) crawl(t *testing.T, account string, concurrency int, paths []st
 	spider := enginetest.NewSpider()
 	spider.Start = func(req chan<- *tegenaria.Context) {
 		for _, path := range paths {
-			req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test"+path, tegenaria.GET, nil, session.As(account)))
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://site.test"+path, cmp.Or(s.method, tegenaria.GET), nil, session.As(account)))
 		}
 	}
 	var mu sync.Mutex

@@ -123,7 +123,7 @@ func (e *LoginError) Reason() string {
 // ExpiredError says that a site has ended a login, as [Options].Expired has found.
 type ExpiredError struct {
 	Session, URL string
-	Always       bool // also right after a login: the account may not see this page
+	Always       bool // also right after a login that works: the account may not see this page
 }
 
 // Error names the session.

@@ -45,12 +45,17 @@ type Options struct {
 
 const (
 	defaultPriority = 350
-	mostReasons     = 50   // that are counted apart
-	mostMoves       = 10   // of a session with a name, to other proxies, without a login that works
-	mostErrors      = 3    // in a row: then a session without a name is thrown away
-	mostBlocked     = 3    // in a row: then one with a name logs in again
-	brokenLogins    = 10   // in a row, of sessions without a name: then no more are tried
-	mostDoubted     = 1000 // URLs of a session with a name
+	mostReasons     = 50      // that are counted apart
+	mostMoves       = 10      // of a session with a name, to other proxies, without a login that works
+	mostErrors      = 3       // in a row: then a session without a name is thrown away
+	mostBlocked     = 3       // in a row: then one with a name logs in again
+	brokenLogins    = 10      // in a row, of sessions without a name: then no more are tried
+	mostBarred      = 10_000  // URLs of a session with a name
+	mostPages       = 5       // that may show that a login works
+	mostDoubted     = 100_000 // URLs of a session with a name
+	inRow           = 3       // logins that end without a page: then the next one is checked
+	mostRow         = 100     // logins in a row that end without a page
+	checkTimeouts   = 10      // in LoginTimeout
 	slowLogin       = 10 * time.Second
 	mostSlow        = 20          // sessions whose slow logins are logged
 	firstPause      = time.Second // before a login is tried again, doubled each time

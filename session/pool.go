@@ -150,7 +150,7 @@ func (p *Pool) newSession(name string) *Session {
 	}
 	p.sessions[name] = s
 	if s.HasName() && p.cookies != nil {
-		p.cookies.MakeRoom(1)
+		p.cookies.MakeRoom(2) // one for what is asked for in nobody's name
 	}
 	return s
 }
@@ -200,6 +200,9 @@ func (p *Pool) enter(ctx *tegenaria.Context, s *Session) error {
 		switch {
 		case s.refused != nil:
 			return tegenaria.GiveUp(s.refused)
+		case s.barred[firstURL(ctx.Request)] && isRead(ctx.Request):
+			delete(s.barred, firstURL(ctx.Request))
+			return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: firstURL(ctx.Request), Always: true})
 		case s.login != nil:
 			s.gate.Close() // its end opens the gate
 			return tegenaria.NotNow(s.gate)
@@ -251,7 +254,7 @@ func (p *Pool) address(s *Session, host string) error {
 
 // end ends the login of a session.
 func (p *Pool) end(s *Session) {
-	s.In, s.works = false, false
+	s.In = false
 	p.cookies.Clear(s.jar())
 	s.Ended++
 	p.changed(s)
@@ -266,8 +269,12 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 		s.gate.Because("it is logging in")
 		s.gate.Close()
 	}
+	isCheck := s.suspect != nil
 	p.mu.Unlock()
 	err := l.run(p.opts.Login, p.opts.LoginTimeout)
+	if err == nil && isCheck {
+		err = l.run(p.check, checkTimeouts*p.opts.LoginTimeout)
+	}
 	if err == nil {
 		p.mu.Lock()
 		in := s.login == l
@@ -644,128 +651,18 @@ func (p *Pool) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Conte
 	switch {
 	case !expired:
 		s.errors, s.blocked = 0, 0
-		if u.logins == s.Logins && s.In && (target == "" || !ctx.IsInline()) { // a Fetch may yet be led to the page for logins
-			s.ended, s.works = 0, true
-			delete(s.doubted, firstURL(r))
-			if r.Method == tegenaria.GET {
-				s.good = r.Url
-			}
+		if target == "" || !ctx.IsInline() { // a Fetch may yet be led to the page for logins
+			p.came(s, r)
 		}
 		return nil
 	case s.gate == nil:
-		p.stats.Expired++
-		p.discard(s)
+		if !s.gone {
+			p.stats.Expired++
+			p.discard(s)
+		}
 		return tegenaria.Retry(0, &ExpiredError{Session: s.name, URL: resp.URL})
 	}
 	return p.expired(ctx, u)
-}
-
-// expired is called for an answer which says that a session with a name is not logged in. One page may say so always,
-// that the account may not see: it is given up the second time, if no page has come since the last login.
-func (p *Pool) expired(ctx *tegenaria.Context, u use) error {
-	s, url := u.Session, firstURL(ctx.Request)
-	isLast := func() bool { return u.logins == s.Logins && s.In } // or else it has logged in since
-	if isLast() {
-		if !s.works && s.doubted[url] {
-			delete(s.doubted, url)
-			return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: url, Always: true})
-		}
-		if s.ended++; s.ended >= p.opts.LoginAttempts && s.good != "" { // are they pages that it may not see?
-			good := s.good
-			p.mu.Unlock()
-			ended, again := p.isForm(ctx, u, good)
-			p.mu.Lock()
-			if again != nil {
-				s.ended--
-				return again
-			}
-			if !ended {
-				s.ended = 0
-			}
-		}
-	}
-	if isLast() {
-		p.stats.Expired++
-		p.end(s)
-		s.doubt(url)
-		if s.ended >= p.opts.LoginAttempts {
-			p.refuse(s, &LoginError{Session: s.name, Attempts: s.ended, Err: &ExpiredError{Session: s.name, URL: url}})
-		}
-	}
-	if ctx.IsInline() && len(ctx.Request.Redirects) > 0 {
-		return tegenaria.GiveUp(&ExpiredError{Session: s.name, URL: url})
-	}
-	return tegenaria.NotNow(nil)
-}
-
-// firstURL returns the URL of a request before it was redirected.
-func firstURL(r *tegenaria.Request) string {
-	if len(r.Redirects) > 0 {
-		return r.Redirects[0]
-	}
-	return r.Url
-}
-
-// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the
-// engine follows the redirect: many pages may lead to that page, which would be asked for once, and what came from the
-// others would be lost. The error is that of isForm.
-func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads bool, again error) {
-	if r := ctx.Request; ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
-		return false, nil // no other request comes from it
-	}
-	return p.isForm(ctx, u, target)
-}
-
-// isForm asks for a page in the session, and reports whether it says that the session is not logged in. The error has
-// the request of ctx run again: the page could not be had.
-func (p *Pool) isForm(ctx *tegenaria.Context, u use, url string) (is bool, again error) {
-	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
-	r := tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))
-	if urlx.Origin(url) == urlx.Origin(ctx.Request.Url) { // its own header fields may be what the site knows it by
-		for name, value := range ctx.Request.Header {
-			if !strings.EqualFold(name, "Cookie") && !strings.HasPrefix(strings.ToLower(name), "content-") {
-				r.Header[name] = value
-			}
-		}
-	}
-	page, err := look.Fetch(r)
-	if err == nil {
-		return p.opts.Expired(page), nil
-	}
-	p.mu.Lock()
-	cutOff := look.cutOff != ""
-	p.mu.Unlock()
-	var proxy *tegenaria.ProxyError
-	switch {
-	case cutOff || ctx.Err() != nil || errors.Is(err, tegenaria.ErrOutputClosed):
-		return false, tegenaria.NotNow(nil)
-	case isNetwork(err) || errors.As(err, &proxy):
-		return false, tegenaria.Retry(0, err)
-	}
-	return false, nil // robots.txt forbids it, or a filter
-}
-
-// refusals are the statuses of answers that have no page.
-var refusals = func() (codes []uint64) {
-	for code := uint64(400); code < 600; code++ {
-		codes = append(codes, code)
-	}
-	return codes
-}()
-
-// targetOf returns the URL that a response redirects to; "" if it does not.
-func targetOf(resp *tegenaria.Response) string {
-	if resp.Status < 300 || resp.Status >= 400 || resp.Request() == nil {
-		return ""
-	}
-	for name, values := range resp.Header {
-		if strings.EqualFold(name, "Location") && len(values) > 0 {
-			if target, err := urlx.Resolve(resp.Request().Url, values[0]); err == nil {
-				return target
-			}
-		}
-	}
-	return ""
 }
 
 // ProcessError notes failures of a session.

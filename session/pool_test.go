@@ -296,7 +296,7 @@ func TestBadLogins(t *testing.T) {
 		{"fails", func(*session.Login) error { return errors.New("wrong password") }, 3, "login: wrong password"},
 		{"panics", func(*session.Login) error { panic("oh") }, 3, "login: panic: oh"},
 		{"never returns", func(l *session.Login) error { <-l.Context().Done(); enginetest.Sleep(time.Hour); return nil }, 3, "login: it has taken longer than 2m0s"},
-		{"is ended at once", func(*session.Login) error { return nil }, 3, "login: expired"},
+		{"is ended at once", func(*session.Login) error { return nil }, 4, "login: expired"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -498,7 +498,7 @@ func TestSlowLogin(t *testing.T) {
 			}
 		}, tegenaria.EngineWithLogger(nil), tegenaria.EngineWithSlog(slog.New(slog.NewTextHandler(&text, nil))))
 		enginetest.MustRun(t, e)
-		if log := text.String(); s.logins["ann"] != 3 || strings.Count(log, "the login of the session ann has taken 10s so far") != 1 ||
+		if log := text.String(); s.logins["ann"] < 3 || strings.Count(log, "the login of the session ann has taken 10s so far") != 1 ||
 			strings.Contains(log, "login of the session bob") {
 			t.Errorf("%d logins; %s", s.logins["ann"], log)
 		}

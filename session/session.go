@@ -23,10 +23,13 @@ type Session struct {
 	errors    int             // in a row
 	blocked   int             // answers in a row
 	unproxied bool            // its gate is closed because its proxy cannot be used
-	works     bool            // the site has answered with a page since the last login
-	good      string          // URL of the last such page
-	doubted   map[string]bool // URLs at which the site has ended a login
-	ended     int             // logins in a row that the site has ended without a page between them
+	suspect   *asked          // at which the site has ended the last login
+	barred    map[string]bool // URLs of pages that the account may not see, until their requests come again
+	pages     []asked         // the last that came; nil if Witness is private
+	unproven  int             // barred pages in a row with no private page to compare them with
+	row       int             // logins in a row that the site has ended without a page, or a barred one, between them
+	doubted   map[string]bool // URLs at which a login has ended, until their pages come
+	spared    bool            // the last check has found that the login works: there is none when that ends
 	failed    int             // attempts of logins in a row
 	moves     int             // to other proxies, because of logins in a row that were cut off
 	login     *Login
@@ -44,6 +47,9 @@ type kept struct {
 	Born   time.Time         `json:"born,omitzero"` // its first use
 	Header int               `json:"header,omitempty"`
 	Data   map[string]string `json:"data,omitempty"`
+
+	Witness *asked `json:"witness,omitempty"` // a page that came
+	Private bool   `json:"private,omitempty"` // the witness asks for a login unless the session is logged in
 }
 
 // Name returns the name of the session. That of a session without one begins with "#".
@@ -68,14 +74,6 @@ func (s *Session) jar() string {
 		return "session/" + s.name
 	}
 	return fmt.Sprintf("session/#%d/%s", s.Ended, s.name) // no name begins so
-}
-
-// doubt notes that the site has ended a login at a URL.
-func (s *Session) doubt(url string) {
-	if s.doubted == nil || len(s.doubted) >= mostDoubted {
-		s.doubted = make(map[string]bool)
-	}
-	s.doubted[url] = true
 }
 
 // Uses returns how many requests were sent in the session. After a crash it may be less.

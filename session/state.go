@@ -25,6 +25,7 @@ func (p *Pool) RestoreState(state map[string][]byte) error {
 			continue
 		}
 		s := p.newSession(name)
+		s.Header = 0 // which is stored by leaving it out
 		if err := json.Unmarshal(stored, &s.kept); err != nil {
 			return fmt.Errorf("session: the stored session %s cannot be read: %w", name, err)
 		}
