@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -253,4 +254,48 @@ func TestFetchApart(t *testing.T) {
 			t.Errorf("%d downloads at once, %d calls of Released", k.most, k.released)
 		}
 	})
+}
+
+// A page that waits until its parser may run is outside of the gate: what a parser that runs has asked for by Fetch may wait there.
+func TestGateWithoutParser(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const yields, holds, waits = "http://a.test/yields", "http://a.test/holds", "http://a.test/own/waits"
+			const slow, fetched = "http://b.test/slow", "http://a.test/own/fetched"
+			k := &keeper{gate: tegenaria.NewGateOf("own", 1), apart: apart}
+			w := enginetest.NewWorld().Page(yields, k.answer).Page(holds, k.answer).Page(waits, k.answer).Page(fetched, k.answer)
+			w.Page(slow, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				enginetest.Sleep(time.Minute)
+				return k.answer(ctx)
+			})
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				for i, url := range []string{yields, holds, waits} {
+					req <- tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithPriority(-i)))
+				}
+			}
+			s.Parse = parserOf(func(ctx *tegenaria.Context) (err error) {
+				switch ctx.Request.Url {
+				case yields: // as many parsers as may let another one run while they wait
+					enginetest.Sleep(time.Millisecond) // the worker has the next page
+					_, err = ctx.Fetch(tegenaria.NewRequest(slow, tegenaria.GET, nil))
+				case holds:
+					enginetest.Sleep(10 * time.Second) // the third page comes
+					_, err = ctx.Fetch(tegenaria.NewRequest(fetched, tegenaria.GET, nil))
+				}
+				return err
+			})
+			e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(k), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := e.Run(ctx, "test"); err != nil {
+				t.Errorf("apart %v: %v", apart, err)
+			}
+			enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: 5})
+			if k.most != 1 || k.released != 5 {
+				t.Errorf("apart %v: %d downloads at once, %d calls of Released", apart, k.most, k.released)
+			}
+		})
+	}
 }

@@ -128,11 +128,14 @@ func (p *pages) reserve(j *job, resp *Response) error {
 	return err
 }
 
-// permit waits for a permit to parse. The error is that of a crawl that gives up.
+// permit waits for a permit to parse. The error is that of a crawl that gives up. A job that has to wait leaves its gate before: what
+// has the permits may wait for that in Fetch, and need not have yielded them.
 func (p *pages) permit(j *job) error {
 	if p.permits.TryAcquire(&j.permit) {
 		return nil
 	}
+	p.fetcher.ended(j)
+	p.frontier.LeaveGate(j)
 	wait := p.frontier.Waits(j, p.work.withoutPermits())
 	err := p.permits.Acquire(p.stop.work, &j.permit)
 	wait.DoneAs(p.work.withoutPermits())

@@ -267,6 +267,15 @@ func (f *Frontier[J]) Release(j J, unused bool) {
 	}
 }
 
+// LeaveGate lets others pass the gate that a job has kept after its download. Its worker stays.
+func (f *Frontier[J]) LeaveGate(j J) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.leaveGate(j.Claim()) {
+		f.signal()
+	}
+}
+
 // leaveGate lets others pass the gate that a job has kept, and reports whether it was counted there after its download.
 // The caller holds mu.
 func (f *Frontier[J]) leaveGate(c *Claim[J]) bool {
