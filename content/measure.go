@@ -51,16 +51,23 @@ func total(a, b uint16) uint16 { return uint16(min(int(a)+int(b), math.MaxUint16
 
 // blocks are the elements that end a paragraph.
 var blocks = atomSet(html.AtomAddress, html.AtomArticle, html.AtomAside, html.AtomBlockquote, html.AtomCenter, html.AtomDialog, html.AtomDd,
-	html.AtomDetails, html.AtomDir, html.AtomDiv, html.AtomDl, html.AtomDt, html.AtomFieldset, html.AtomFigcaption, html.AtomFigure, html.AtomFooter,
+	html.AtomDetails, html.AtomDir, html.AtomDiv, html.AtomDl, html.AtomDt, html.AtomFieldset, html.AtomFigcaption,
+	html.AtomFigure, html.AtomFooter,
 	html.AtomForm, html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6, html.AtomHeader, html.AtomHgroup, html.AtomHr,
-	html.AtomLi, html.AtomListing, html.AtomMain, html.AtomMenu, html.AtomNav, html.AtomOl, html.AtomP, html.AtomPlaintext, html.AtomPre, html.AtomSearch,
-	html.AtomSection, html.AtomSummary, html.AtomUl, html.AtomXmp, html.AtomTable, html.AtomCaption, html.AtomThead, html.AtomTbody, html.AtomTfoot,
-	html.AtomTr, html.AtomTd, html.AtomTh, html.AtomBody, html.AtomHtml, html.AtomLegend, html.AtomOptgroup, html.AtomOption, html.AtomNoscript, html.AtomFrameset, html.AtomNoframes)
+	html.AtomLi, html.AtomListing, html.AtomMain, html.AtomMenu, html.AtomNav, html.AtomOl, html.AtomP,
+	html.AtomPlaintext, html.AtomPre, html.AtomSearch,
+	html.AtomSection, html.AtomSummary, html.AtomUl, html.AtomXmp, html.AtomTable, html.AtomCaption, html.AtomThead,
+	html.AtomTbody, html.AtomTfoot,
+	html.AtomTr, html.AtomTd, html.AtomTh, html.AtomBody, html.AtomHtml, html.AtomLegend, html.AtomOptgroup,
+	html.AtomOption, html.AtomNoscript, html.AtomFrameset, html.AtomNoframes)
 
 // deadElements hold no text of an article.
-var deadElements = atomSet(html.AtomScript, html.AtomStyle, html.AtomTemplate, html.AtomHead, html.AtomNoscript, html.AtomIframe, html.AtomObject, html.AtomEmbed,
-	html.AtomApplet, html.AtomButton, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomDatalist, html.AtomOption, html.AtomCanvas, html.AtomAudio,
-	html.AtomVideo, html.AtomNoframes, html.AtomNoembed, html.AtomDialog, html.AtomNav, html.AtomMenu, html.AtomProgress, html.AtomMeter, html.AtomOutput, html.AtomLink, html.AtomMeta, html.AtomSearch)
+var deadElements = atomSet(html.AtomScript, html.AtomStyle, html.AtomTemplate, html.AtomHead, html.AtomNoscript,
+	html.AtomIframe, html.AtomObject, html.AtomEmbed,
+	html.AtomApplet, html.AtomButton, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomDatalist,
+	html.AtomOption, html.AtomCanvas, html.AtomAudio,
+	html.AtomVideo, html.AtomNoframes, html.AtomNoembed, html.AtomDialog, html.AtomNav, html.AtomMenu,
+	html.AtomProgress, html.AtomMeter, html.AtomOutput, html.AtomLink, html.AtomMeta, html.AtomSearch)
 
 // elementAtoms is a number above the atoms of the elements of HTML.
 const elementAtoms = html.AtomXmp + 1

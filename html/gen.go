@@ -152,20 +152,25 @@ func atoms() []byte {
 	slots, longest := place(names, 1, bits)
 	var b bytes.Buffer
 	b.WriteString(header)
-	b.WriteString("// The atoms of the names that every document knows: those of the elements of HTML, SVG and MathML,\n// then those of attributes.\nconst (\n")
+	b.WriteString("// The atoms of the names that every document knows: those of the elements of HTML, SVG and " +
+		"MathML,\n// then those of attributes.\nconst (\n")
 	for i, name := range names {
 		fmt.Fprintf(&b, "\tAtom%s Atom = %d // %s\n", goName(name), i+1, name)
 	}
-	fmt.Fprintf(&b, ")\n\nconst (\n\telementAtoms = %d // the atoms below are those of elements\n\tstaticAtoms = %d // the first atom of a document's own\n\tatomBits = %d // the logarithm of the size of atomSlots\n\tatomProbes = %d // how far a name may lie from its slot\n)\n\n",
+	fmt.Fprintf(&b, ")\n\nconst (\n\telementAtoms = %d // the atoms below are those of elements\n\tstaticAtoms = %d // "+
+		"the first atom of a document's own\n\tatomBits = %d // the logarithm of the size of atomSlots\n\tatomProbes = %d "+
+		"// how far a name may lie from its slot\n)\n\n",
 		elementCount+1, len(names)+1, bits, longest)
 	all := ""
-	fmt.Fprintf(&b, "// atomEnds has, for each atom, the end of its name in atomNames, which is the start of the next.\nvar atomEnds = [staticAtoms]uint16{")
+	fmt.Fprintf(&b, "// atomEnds has, for each atom, the end of its name in atomNames, which is the start of the "+
+		"next.\nvar atomEnds = [staticAtoms]uint16{")
 	for _, name := range append([]string{""}, names...) {
 		all += name
 		fmt.Fprintf(&b, "%d,", len(all))
 	}
 	fmt.Fprintf(&b, "}\n\nconst atomNames = %s\n\n", quote(all))
-	fmt.Fprintf(&b, "// atomWords has the first eight bytes of each name, the first of them lowest; missing ones are 0.\nvar atomWords = [staticAtoms]uint64{0,")
+	fmt.Fprintf(&b, "// atomWords has the first eight bytes of each name, the first of them lowest; missing ones are "+
+		"0.\nvar atomWords = [staticAtoms]uint64{0,")
 	for _, name := range names {
 		fmt.Fprintf(&b, "%#x,", word(name[:min(8, len(name))]))
 	}
@@ -257,8 +262,10 @@ func entities() []byte {
 	slots, longest := place(names, 1, bits)
 	var b bytes.Buffer
 	b.WriteString(header)
-	fmt.Fprintf(&b, "const (\n\tentityCount = %d\n\tentityBits = %d // the logarithm of the size of entitySlots\n\tentityProbes = %d // how far a name may lie from its slot\n)\n\n", len(list), bits, longest)
-	b.WriteString("// entityEnds has the ends of the entities' names in entityNames and of their texts in entityTexts;\n// each starts where the one before it ends.\nvar entityEnds = [entityCount+1]struct{name, text uint16}{")
+	fmt.Fprintf(&b, "const (\n\tentityCount = %d\n\tentityBits = %d // the logarithm of the size of "+
+		"entitySlots\n\tentityProbes = %d // how far a name may lie from its slot\n)\n\n", len(list), bits, longest)
+	b.WriteString("// entityEnds has the ends of the entities' names in entityNames and of their texts in " +
+		"entityTexts;\n// each starts where the one before it ends.\nvar entityEnds = [entityCount+1]struct{name, text uint16}{")
 	for _, e := range append([]entity{{}}, list...) {
 		allNames += e.name
 		allTexts += e.text

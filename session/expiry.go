@@ -11,21 +11,21 @@ import (
 )
 
 // How the pool finds out that a login is over. An answer that asks for a login (Options.Expired) may mean that, or that the account may not
-// see the page. So the login ends, and its request runs again. When the same page asks for a login once more, or three logins in a row have ended
-// without a page between them, the next login asks for that page while all other requests of the session wait (check). A page that asks for a
-// login even then is barred, and its request given up, if a page of the account's own shows that the login works. If that one asks for a login
-// as well the login has failed.
+// see the page. So the login ends, and its request runs again. When the same page asks for a login once more, or three
+// logins in a row have ended without a page between them, the next login asks for that page while all other requests of
+// the session wait (check). A page that asks for a login even then is barred, and its request given up, if a page of
+// the account's own shows that the login works. If that one asks for a login as well the login has failed.
 
-// asked is a page that was asked for.
-type asked struct {
+// probe is a page that is asked for to see whether a session is logged in.
+type probe struct {
 	URL    string            `json:"url"`
 	Head   bool              `json:"head,omitempty"`
 	Header map[string]string `json:"header,omitempty"`
 }
 
-// askedOf returns a page, to be asked for with the header fields of a request: the site may know the account by them.
-func askedOf(r *tegenaria.Request, url string) asked {
-	a := asked{URL: url, Head: r.Method == tegenaria.HEAD}
+// probeOf returns a page, to be asked for with the header fields of a request: the site may know the account by them.
+func probeOf(r *tegenaria.Request, url string) probe {
+	a := probe{URL: url, Head: r.Method == tegenaria.HEAD}
 	if urlx.Origin(url) == urlx.Origin(r.Url) {
 		a.Header = maps.Clone(r.Header)
 		maps.DeleteFunc(a.Header, func(name, _ string) bool {
@@ -55,7 +55,7 @@ func (p *Pool) came(s *Session, r *tegenaria.Request) {
 	if s.gate == nil || s.Private || !isRead(r) || p.opts.Login == nil || p.opts.Expired == nil {
 		return
 	}
-	page := askedOf(r, r.Url)
+	page := probeOf(r, r.Url)
 	if s.Witness == nil {
 		s.Witness = &page
 		p.changed(s)
@@ -81,7 +81,7 @@ func (p *Pool) expired(ctx *tegenaria.Context, u use) error {
 		case s.spared: // the check of this login may have used it up
 			s.spared = false
 		case isRead(r) && (isRepeated || s.row >= inRow || s.Witness == nil):
-			page := askedOf(r, why.URL)
+			page := probeOf(r, why.URL)
 			s.suspect = &page
 		case isRepeated && !isRead(r) && !isHop:
 			return tegenaria.Retry(0, why)
@@ -106,11 +106,8 @@ func (s *Session) doubts(url string) bool {
 }
 
 // check is the end of a login after another one has ended at a page: it finds out why. It fails if this login does not work either.
-func (p *Pool) check(l *Login) error {
+func (p *Pool) check(l *Login, suspect probe) error {
 	s := l.session
-	p.mu.Lock()
-	suspect := *s.suspect
-	p.mu.Unlock()
 	denied, err := p.asksForLogin(l, suspect)
 	var works, known bool
 	if denied {
@@ -154,8 +151,8 @@ func (p *Pool) check(l *Login) error {
 	return nil
 }
 
-// works reports whether a page of the account's own is there in a login; known is false if no such page is known. A page that came is one if it
-// asks for a login in nobody's name.
+// works reports whether a page of the account's own is there in a login; known is false if no such page is known. A
+// page that came is one if it asks for a login in nobody's name.
 func (p *Pool) works(l *Login) (works, known bool) {
 	s := l.session
 	p.mu.Lock()
@@ -189,13 +186,13 @@ func (p *Pool) works(l *Login) (works, known bool) {
 }
 
 // prove notes a page that asks for a login unless the session is logged in.
-func (p *Pool) prove(s *Session, page asked) {
+func (p *Pool) prove(s *Session, page probe) {
 	s.Witness, s.Private, s.pages, s.unproven = &page, true, nil, 0
 	p.changed(s)
 }
 
 // asksForLogin asks for a page, and reports whether it asks for a login.
-func (p *Pool) asksForLogin(look *Login, page asked) (bool, error) {
+func (p *Pool) asksForLogin(look *Login, page probe) (bool, error) {
 	r := tegenaria.NewRequest(page.URL, tegenaria.GET, nil, tegenaria.RequestWithSameDepth(), tegenaria.RequestWithAllowedStatusCode(refusals))
 	if page.Head {
 		r.Method = tegenaria.HEAD
@@ -208,16 +205,16 @@ func (p *Pool) asksForLogin(look *Login, page asked) (bool, error) {
 	return p.opts.Expired(answer), nil
 }
 
-// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the engine follows the redirect:
-// many pages may lead to that page, which would be asked for once, and what came from the others would be lost. The error has the request run
-// again: it could not be seen where the redirect leads.
+// leadsToLogin reports whether a redirect leads to the page for logins. It looks there in the session, before the
+// engine follows the redirect: many pages may lead to that page, which would be asked for once, and what came from the
+// others would be lost. The error has the request run again: it could not be seen where the redirect leads.
 func (p *Pool) leadsToLogin(ctx *tegenaria.Context, u use, target string) (leads bool, again error) {
 	r := ctx.Request
 	if ctx.IsInline() || !r.AllowRedirects || len(r.Redirects) >= r.MaxRedirects {
 		return false, nil // no other request comes from it
 	}
 	look := &Login{session: u.Session, ctx: ctx, within: ctx, jar: u.jar}
-	page := askedOf(r, target)
+	page := probeOf(r, target)
 	page.Head = false
 	leads, err := p.asksForLogin(look, page)
 	if err == nil {

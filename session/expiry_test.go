@@ -49,8 +49,8 @@ func (s *fickle) answer(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	s.mu.Unlock()
 	path := strings.TrimPrefix(r.Url, "http://site.test")
 	sid := r.Header["Cookie"]
-	form, _, any := strings.Cut(s.form, "%s")
-	isForm := path == s.form || any && strings.HasPrefix(path, form)
+	form, _, isOpen := strings.Cut(s.form, "%s")
+	isForm := path == s.form || isOpen && strings.HasPrefix(path, form)
 	s.mu.Lock()
 	if isForm {
 		s.forms++

@@ -29,7 +29,8 @@ type Options struct {
 
 	// Expired reports whether a response says that the session is not logged in any more: it has status 401, is a redirect to the page for
 	// logins, or is that page. Then the request runs again after a new login. Where it is false for a redirect, the pool looks at the page
-	// that the redirect leads to, which costs a request. Nil: only [Session.Retire] ends a login.
+	// that the redirect leads to, which costs a request. Where logins end again and again, the pool asks once more for such a page, and for
+	// pages that came, by GET or HEAD as they were asked for: is it the login, or may the account not see that page? Nil: only [Session.Retire] ends a login.
 	Expired func(page *tegenaria.Response) bool
 
 	// Proxies gives each session its proxy; the engine registers it too. Nil: the sessions have none of their own.

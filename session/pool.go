@@ -269,11 +269,11 @@ func (p *Pool) logIn(ctx *tegenaria.Context, s *Session) error {
 		s.gate.Because("it is logging in")
 		s.gate.Close()
 	}
-	isCheck := s.suspect != nil
+	suspect := s.suspect
 	p.mu.Unlock()
 	err := l.run(p.opts.Login, p.opts.LoginTimeout)
-	if err == nil && isCheck {
-		err = l.run(p.check, checkTimeouts*p.opts.LoginTimeout)
+	if err == nil && suspect != nil {
+		err = l.run(func(l *Login) error { return p.check(l, *suspect) }, checkTimeouts*p.opts.LoginTimeout)
 	}
 	if err == nil {
 		p.mu.Lock()

@@ -23,9 +23,9 @@ type Session struct {
 	errors    int             // in a row
 	blocked   int             // answers in a row
 	unproxied bool            // its gate is closed because its proxy cannot be used
-	suspect   *asked          // at which the site has ended the last login
+	suspect   *probe          // at which the site has ended the last login
 	barred    map[string]bool // URLs of pages that the account may not see, until their requests come again
-	pages     []asked         // the last that came; nil if Witness is private
+	pages     []probe         // the last that came; nil if Witness is private
 	unproven  int             // barred pages in a row with no private page to compare them with
 	row       int             // logins in a row that the site has ended without a page, or a barred one, between them
 	doubted   map[string]bool // URLs at which a login has ended, until their pages come
@@ -48,7 +48,7 @@ type kept struct {
 	Header int               `json:"header,omitempty"`
 	Data   map[string]string `json:"data,omitempty"`
 
-	Witness *asked `json:"witness,omitempty"` // a page that came
+	Witness *probe `json:"witness,omitempty"` // a page that came
 	Private bool   `json:"private,omitempty"` // the witness asks for a login unless the session is logged in
 }
 

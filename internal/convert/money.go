@@ -183,9 +183,12 @@ const (
 
 var currencies = sync.OnceValue(func() map[string]bool {
 	return setOf(`AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY
-COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD
-JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD
-OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD
+COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR
+ILS INR IQD IRR ISK JMD JOD
+JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR
+MZN NAD NGN NIO NOK NPR NZD
+OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB
+TJS TMT TND TOP TRY TTD TWD
 TZS UAH UGX USD UYI UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL`)
 })
 
@@ -202,8 +205,10 @@ var symbols = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"£": {"GBP", "EGP", "FKP", "GIP", "LBP", "SHP", "SSP", "SYP"}, // the first one, if no other is expected
 		"€": {"EUR"}, "euro": {"EUR"}, "euros": {"EUR"},
-		"$":   {"USD", "AUD", "BBD", "BMD", "BND", "BSD", "BZD", "CAD", "CLP", "COP", "FJD", "GYD", "HKD", "JMD", "KYD", "LRD", "MXN", "NAD", "NZD", "ARS", "SGD", "SRD", "TTD", "TWD", "UYU", "XCD"},
-		"us$": {"USD"}, "ca$": {"CAD"}, "can$": {"CAD"}, "c$": {"CAD"}, "a$": {"AUD"}, "au$": {"AUD"}, "nz$": {"NZD"}, "hk$": {"HKD"}, "s$": {"SGD"}, "sg$": {"SGD"},
+		"$": {"USD", "AUD", "BBD", "BMD", "BND", "BSD", "BZD", "CAD", "CLP", "COP", "FJD", "GYD", "HKD", "JMD", "KYD",
+			"LRD", "MXN", "NAD", "NZD", "ARS", "SGD", "SRD", "TTD", "TWD", "UYU", "XCD"},
+		"us$": {"USD"}, "ca$": {"CAD"}, "can$": {"CAD"}, "c$": {"CAD"}, "a$": {"AUD"}, "au$": {"AUD"}, "nz$": {"NZD"},
+		"hk$": {"HKD"}, "s$": {"SGD"}, "sg$": {"SGD"},
 		"nt$": {"TWD"}, "mx$": {"MXN"}, "mex$": {"MXN"}, "r$": {"BRL"},
 		"¥": {"JPY", "CNY"}, "￥": {"JPY", "CNY"}, "円": {"JPY"}, "元": {"CNY"}, "cn¥": {"CNY"}, "jp¥": {"JPY"}, "rmb": {"CNY"},
 		"kr": {"DKK", "ISK", "NOK", "SEK"}, "fr": {"CHF"}, "sfr": {"CHF"},
